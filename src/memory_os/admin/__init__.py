@@ -1,0 +1,1 @@
+"""Administration: tenants, tokens, the audit log, and the first start of an instance."""

@@ -1,0 +1,1 @@
+"""REST, version 1: one module a resource, and what every call has in common."""

@@ -1,0 +1,98 @@
+"""Idempotency keys: the same key and request get the first answer, in the transaction that made it.
+
+Answers are kept sealed with a key derived from the caller's own token, so that the table holds neither texts nor
+freshly made tokens in the clear: whoever can't repeat the request can't read its answer either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from memory_os.errors import IdempotencyError
+from memory_os.storage import tables
+from memory_os.storage.database import Transaction
+
+_TABLE = tables.idempotency_keys
+_NONCE = b"\0" * 12
+"""A nonce may be constant because each sealing key seals one answer only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of a request under a key."""
+
+    key: str
+    principal: str
+    request_hash: bytes
+    sealing_key: bytes
+
+    @classmethod
+    def of(cls, key: str, principal: str, bearer: str, request: bytes) -> Attempt:
+        """An attempt from the request's parts; `request` is method, path and body in one."""
+        digest = hashlib.sha256(request).digest()
+        seal = hashlib.sha256(b"\0".join((b"memory-os-answer", bearer.encode(), key.encode(), digest))).digest()
+        return cls(key, principal, digest, seal)
+
+    def seal(self, body: bytes) -> bytes:
+        """Encrypt an answer."""
+        return AESGCM(self.sealing_key).encrypt(_NONCE, body, None)
+
+    def open(self, sealed: bytes) -> bytes:
+        """Decrypt an answer."""
+        return AESGCM(self.sealing_key).decrypt(_NONCE, sealed, None)
+
+
+def _mine(tx: Transaction, attempt: Attempt) -> Any:  # noqa: ANN401 - a SQL condition
+    return (
+        (_TABLE.c.tenant_id == tx.tenant_id)
+        & (_TABLE.c.principal == attempt.principal)
+        & (_TABLE.c.key == attempt.key)
+    )
+
+
+async def find_answer(tx: Transaction, attempt: Attempt) -> tuple[int, bytes] | None:
+    """The first answer to this key, or None while there is none.
+
+    Raises:
+        IdempotencyError: If the key came with another request.
+    """
+    columns = _TABLE.c
+    row = await tx.row(
+        select(columns.request_hash, columns.status, columns.body).where(_mine(tx, attempt))
+    )
+    if row is None:
+        return None
+    if bytes(row["request_hash"]) != attempt.request_hash:
+        raise IdempotencyError("the idempotency key was used with another request: take a new one")
+    return row["status"], attempt.open(bytes(row["body"]))
+
+
+async def claim_key(tx: Transaction, attempt: Attempt) -> tuple[int, bytes] | None:
+    """Take the key for this transaction; a concurrent holder is waited for, and its answer returned.
+
+    Raises:
+        IdempotencyError: If the key came with another request.
+    """
+    taken = await tx.row(
+        insert(_TABLE)
+        .values(
+            tenant_id=tx.tenant_id,
+            principal=attempt.principal,
+            key=attempt.key,
+            request_hash=attempt.request_hash,
+        )
+        .on_conflict_do_nothing()
+        .returning(_TABLE.c.key)
+    )
+    return None if taken is not None else await find_answer(tx, attempt)
+
+
+async def keep_answer(tx: Transaction, attempt: Attempt, status: int, body: bytes) -> None:
+    """Keep the answer beside the key, in the transaction of what it tells of."""
+    await tx.run(update(_TABLE).where(_mine(tx, attempt)).values(status=status, body=attempt.seal(body)))

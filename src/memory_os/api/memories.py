@@ -1,0 +1,189 @@
+"""`/v1/memories`: store one or many, list, read, change, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from litestar import Controller, Request, Response, delete, get, patch, post
+from litestar.datastructures import ResponseHeader
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, RequestBody, Schema
+from litestar.params import Parameter
+
+from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, Answer, Call, etag, parse_if_match
+from memory_os.api.parameters import CURSOR, LIMIT, Limit, MomentParameter
+from memory_os.api.problems import field_error, summary_of
+from memory_os.domain.labels import LABELS, STATUSES
+from memory_os.domain.shapes import Cursor, Key, UserId
+from memory_os.errors import FieldError, InvalidInputError, MemoryOSError, PayloadTooLargeError
+from memory_os.memories.model import (
+    BatchAnswer,
+    BatchResult,
+    ChangedMemory,
+    Deleted,
+    Memory,
+    MemoryDraft,
+    MemoryPatch,
+    StoredMemory,
+)
+from memory_os.memories.reading import MemoryFilter, get_memory, list_memories
+from memory_os.memories.service import MemoryService
+from memory_os.storage.pages import Page
+
+CREATED, MERGED = 201, 200
+
+
+class MemoryController(Controller):
+    """Memories: single knowledge items."""
+
+    path = "/v1/memories"
+    tags = ["memories"]  # noqa: RUF012 - Litestar reads it from the class
+
+    @post("/", operation_id="storeMemory", opt={"permission": "write"}, summary="Store a memory")
+    async def store(
+        self, data: MemoryDraft, call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
+    ) -> Response[StoredMemory]:
+        """Store a memory. 201 when it is new, 200 when the same id was stored with the same text before."""
+        call.act_for(data.user_id)
+        service = call.services.memories
+        service.check(data, call.principal)
+        if (known := await call.repeated()) is not None:
+            return known
+        embedded = await service.embed([data.text])
+
+        async def work(tx: Any) -> Answer[StoredMemory]:  # noqa: ANN401 - Transaction, which Litestar must not resolve
+            stored = await service.store(tx, call.principal, data, embedded, call.request_id)
+            status = CREATED if stored.outcome == "created" else MERGED
+            return Answer(stored, status, etag(stored.memory.version))
+
+        return await call.write(work)
+
+    @post(
+        "/batch",
+        operation_id="storeMemories",
+        opt={"permission": "write"},
+        status_code=200,
+        summary="Store many memories, each with an outcome of its own",
+        request_max_body_size=None,
+    )
+    async def store_batch(
+        self,
+        request: Request[Any, Any, Any],
+        call: Call,
+        idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
+    ) -> Response[BatchAnswer]:
+        """Store a batch: `{"items": [...]}`, a bare array, or NDJSON (`application/x-ndjson`), one memory a line."""
+        service = call.services.memories
+        items = _raw_items(await request.body(), request.headers.get("content-type", ""))
+        if len(items) > call.services.settings.max_batch_items:
+            raise PayloadTooLargeError(f"a batch holds at most {call.services.settings.max_batch_items} items")
+        drafts = [_draft_of(item, service, call) for item in items]
+        if (known := await call.repeated()) is not None:
+            return known
+        good = [draft for draft in drafts if isinstance(draft, MemoryDraft)]
+        embedded = await service.embed([draft.text for draft in good])
+
+        async def work(tx: Any) -> Answer[BatchAnswer]:  # noqa: ANN401 - as above
+            outcomes, position = await service.store_batch(tx, call.principal, good, embedded, call.request_id)
+            remaining = iter(outcomes)
+            results = [
+                _result(index, next(remaining) if isinstance(draft, MemoryDraft) else draft)
+                for index, draft in enumerate(drafts)
+            ]
+            return Answer(BatchAnswer(results, position))
+
+        return await call.write(work)
+
+    @get("/", operation_id="listMemories", opt={"permission": "read"}, summary="List memories, newest first")
+    async def list_all(
+        self,
+        call: Call,
+        label: Annotated[str | None, Parameter(schema_extra={"enum": list(LABELS)})] = None,
+        status: Annotated[str | None, Parameter(schema_extra={"enum": list(STATUSES)})] = None,
+        user_id: UserId | None = None,
+        tag: Key | None = None,
+        conversation_id: Key | None = None,
+        subject: Key | None = None,
+        created_after: MomentParameter = None,
+        created_before: MomentParameter = None,
+        cursor: Annotated[Cursor | None, CURSOR] = None,
+        limit: Annotated[Limit, LIMIT] = 50,
+    ) -> Page[Memory]:
+        """List what the caller may see."""
+        wanted = MemoryFilter(label, status, user_id, tag, conversation_id, subject, created_after, created_before)
+        return await call.read(lambda tx: list_memories(tx, wanted, cursor, limit))
+
+    @get("/{memory_id:uuid}", operation_id="getMemory", opt={"permission": "read"}, summary="Read a memory",
+         response_headers=[ResponseHeader(name="ETag", documentation_only=True, description="The version, quoted.")])
+    async def get_one(self, memory_id: UUID, call: Call) -> Response[Memory]:
+        """Read one memory; 404 alike for absent, invisible and other tenants' ones."""
+        memory = await call.read(lambda tx: get_memory(tx, memory_id))
+        return Answer(memory, headers=etag(memory.version)).response()
+
+    @patch("/{memory_id:uuid}", operation_id="changeMemory", opt={"permission": "write"}, summary="Change a memory")
+    async def change(
+        self, memory_id: UUID, data: MemoryPatch, call: Call, if_match: Annotated[str | None, IF_MATCH] = None
+    ) -> Response[ChangedMemory]:
+        """Change fields of a memory; what was there before goes to the audit log."""
+        service = call.services.memories
+        version = parse_if_match(if_match)
+        await call.read(lambda tx: get_memory(tx, memory_id))  # nobody pays for embedding what is not there
+        embedded = await service.embed_patch(data)
+        changed = await call.read(
+            lambda tx: service.change(tx, call.principal, memory_id, data, embedded, version, call.request_id)
+        )
+        return Answer(changed, headers=etag(changed.memory.version)).response()
+
+    @delete("/{memory_id:uuid}", operation_id="deleteMemory", opt={"permission": "write"}, status_code=200,
+            summary="Delete a memory")
+    async def remove(
+        self, memory_id: UUID, call: Call, if_match: Annotated[str | None, IF_MATCH] = None
+    ) -> Deleted:
+        """Delete a memory with its vector, mentions, edges and links."""
+        service, version = call.services.memories, parse_if_match(if_match)
+        return await call.read(
+            lambda tx: service.delete(tx, call.principal, memory_id, version, call.request_id)
+        )
+
+
+def _raw_items(body: bytes, content_type: str) -> list[msgspec.Raw]:
+    """The items of a batch, each still encoded, so that one malformed item fails alone."""
+    try:
+        if "ndjson" in content_type or "jsonl" in content_type:
+            return [msgspec.Raw(line) for line in body.splitlines() if line.strip()]
+        if body.lstrip()[:1] == b"[":
+            return msgspec.json.decode(body, type=list[msgspec.Raw])
+        return msgspec.json.decode(body, type=_Batch).items
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError("the batch is no JSON of the form {items: [...]}", errors=[field_error(str(error))]) from None
+
+
+class _Batch(msgspec.Struct, forbid_unknown_fields=True):
+    items: list[msgspec.Raw]
+
+
+_decode_draft = msgspec.json.Decoder(MemoryDraft).decode
+
+
+def _draft_of(item: msgspec.Raw, service: MemoryService, call: Call) -> MemoryDraft | MemoryOSError:
+    try:
+        draft = _decode_draft(item)
+        if draft.user_id is not None and draft.user_id != call.principal.user_id:
+            raise InvalidInputError(
+                "a batch is written by one user: name it in X-Memory-User",
+                errors=[FieldError("/user_id", "differs from the acting user")],
+            )
+        service.check(draft, call.principal)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return InvalidInputError("the item is not a memory", errors=[field_error(str(error))])
+    except MemoryOSError as error:
+        return error
+    return draft
+
+
+def _result(index: int, outcome: StoredMemory | MemoryOSError) -> BatchResult:
+    if isinstance(outcome, MemoryOSError):
+        return BatchResult(index, outcome.status, error=summary_of(outcome))
+    status = CREATED if outcome.outcome == "created" else MERGED
+    return BatchResult(index, status, memory_id=outcome.memory.id, outcome=outcome.outcome)

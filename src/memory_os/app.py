@@ -1,0 +1,127 @@
+"""Composition: builds the parts from the settings, and the ASGI application around them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from litestar import Litestar, Router
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import RedocRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+
+from memory_os import __version__
+from memory_os.api import problems
+from memory_os.api.authentication import TokenMiddleware, require_permission
+from memory_os.api.calls import provide_call
+from memory_os.api.envelope import TenantRate, refuse_unknown_parameters, request_envelope
+from memory_os.api.routes import V1_CONTROLLERS
+from memory_os.api.service import livez, metrics, readyz
+from memory_os.api.services import Services
+from memory_os.embedding.factory import make_embedder
+from memory_os.embedding.port import Embedder
+from memory_os.errors import MemoryOSError
+from memory_os.graph.facade import GraphMemory, make_graph
+from memory_os.memories.service import MemoryService
+from memory_os.outbox.events import Outbox
+from memory_os.settings import Settings
+from memory_os.storage.checks import check_database, check_embedder
+from memory_os.storage.database import Database
+
+
+def build_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name; not opened yet."""
+    key = settings.embedding_api_key
+    return make_embedder(
+        settings.embedding_provider,
+        url=settings.embedding_url,
+        api_key=key.get_secret_value() if key else None,
+        model=settings.embedding_model,
+        dimension=settings.embedding_dimension,
+        timeout=settings.embedding_timeout_s,
+        allow_deterministic=settings.memory_os_allow_test_embedder,
+    )
+
+
+def build_graph(settings: Settings) -> GraphMemory | None:
+    """The graph that the settings name, not opened yet; None while graph memory is off."""
+    if not settings.enable_graph_memory:
+        return None
+    password = settings.falkor_password
+    return make_graph(
+        settings.graph_backend,
+        directory=settings.graph_dir,
+        host=settings.falkor_host,
+        port=settings.falkor_port,
+        password=password.get_secret_value() if password else None,
+        prefix=settings.graph_prefix,
+    )
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """Open everything that the API needs, checked; closed again at the end of the block.
+
+    Raises:
+        StartupError: If the service must not start.
+    """
+    async with AsyncExitStack() as stack:
+        database = Database(
+            settings.service_url(), pool_size=settings.database_pool_size, prepare=settings.database_prepare
+        )
+        stack.push_async_callback(database.close)
+        await check_database(database, "memory_os_app")
+        embedder = build_embedder(settings)
+        stack.push_async_callback(embedder.close)
+        await check_embedder(database, "memory_os_app", await embedder.open())
+        graph = build_graph(settings)
+        if graph is not None:
+            await graph.backend.open()
+            stack.push_async_callback(graph.backend.close)
+        outbox = Outbox(enabled=settings.enable_graph_memory)
+        memories = MemoryService(embedder, outbox, settings.max_text_chars)
+        yield Services(settings, database, embedder, outbox, memories, graph)
+
+
+def create_app(services: Services, *, console: Sequence[Any] = ()) -> Litestar:
+    """The application that serves `services`.
+
+    Args:
+        services: Opened parts; the application does not close them.
+        console: Route handlers of the console, mounted beside the API.
+    """
+    settings = services.settings
+    api = Router(
+        path="/",
+        route_handlers=[*V1_CONTROLLERS],
+        middleware=[TokenMiddleware],
+        guards=[require_permission, TenantRate(settings.rate_limit_per_minute).check, refuse_unknown_parameters],
+        dependencies={"call": Provide(provide_call)},
+        security=[{"token": []}],
+    )
+    app = Litestar(
+        route_handlers=[api, livez, readyz, metrics, *console],
+        middleware=[request_envelope],
+        exception_handlers={
+            MemoryOSError: problems.on_memory_os_error,
+            HTTPException: problems.on_http_exception,
+            Exception: problems.on_exception,
+        },
+        openapi_config=OpenAPIConfig(
+            title="Memory OS",
+            version=__version__,
+            path="/schema",
+            description="Long-term memory for teams of AI agents.",
+            components=Components(
+                security_schemes={"token": SecurityScheme(type="http", scheme="bearer", bearer_format="mos_...")}
+            ),
+        ),
+        request_max_body_size=settings.max_body_bytes,
+        logging_config=None,
+        debug=False,
+    )
+    app.state.services = services
+    return app

@@ -1,0 +1,101 @@
+"""The `memory-os` command. Each sub-command imports what it needs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from memory_os.errors import StartupError
+
+cli = typer.Typer(
+    name="memory-os",
+    help="Long-term memory for teams of AI agents.\n\nExample: memory-os up",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@cli.command()
+def up(
+    home: Annotated[Path, typer.Option(help="Where stores, logs and tokens are kept.")] = Path(".memory-os"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of API and console; 0 takes a free one.")] = 8080,
+    graph: Annotated[Literal["falkor", "networkx"], typer.Option(help="Graph backend.")] = "falkor",
+    workers: Annotated[int, typer.Option(min=1, max=16, help="Worker processes.")] = 1,
+    ready_file: Annotated[Path | None, typer.Option(help="JSON with addresses and tokens, written when all answers.")] = None,
+) -> None:
+    """Run everything on this machine: Postgres, FalkorDB, API, console and workers. Ctrl-C stops it all.
+
+    Example: memory-os up --port 8080 --workers 2
+    """
+    from memory_os.embedded.stack import StackOptions, run_stack
+    from memory_os.embedded.steps import stack_steps
+
+    sys.exit(run_stack(StackOptions(home, port, graph, workers, ready_file), stack_steps()))
+
+
+@cli.command()
+def migrate(
+    revision: Annotated[str, typer.Option(help="Alembic revision to bring the schema to.")] = "head",
+) -> None:
+    """Make the roles and bring the schema to the newest revision, with OWNER_DATABASE_URL or DATABASE_URL.
+
+    Example: OWNER_DATABASE_URL=postgresql://postgres@db/memory memory-os migrate
+    """
+    from memory_os.settings import load_settings
+    from memory_os.storage.migrate import head, upgrade
+
+    upgrade(load_settings().owner_url(), revision)
+    typer.echo(f"the schema is at {head() if revision == 'head' else revision}")
+
+
+@cli.command()
+def api(
+    host: Annotated[str | None, typer.Option(help="Address to listen on; default HOST.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port to listen on; default PORT.")] = None,
+    with_worker: Annotated[bool, typer.Option(help="Project in this process too (needed by GRAPH_BACKEND=networkx).")] = False,
+) -> None:
+    """Serve the REST API and the console.
+
+    Example: DATABASE_URL=postgresql://memory_os_app@db/memory memory-os api --port 8080
+    """
+    from memory_os.serving import serve
+    from memory_os.settings import load_settings
+
+    serve(load_settings(), host=host, port=port, with_worker=with_worker)
+
+
+@cli.command()
+def worker() -> None:
+    """Project outbox events into the graph until SIGTERM.
+
+    Example: DATABASE_URL=postgresql://memory_os_worker@db/memory ENABLE_GRAPH_MEMORY=true memory-os worker
+    """
+    from memory_os.settings import load_settings
+    from memory_os_workers.process import run_worker
+
+    run_worker(load_settings())
+
+
+@cli.command()
+def config() -> None:
+    """Print the settings in force, secrets hidden.
+
+    Example: memory-os config
+    """
+    from memory_os.settings import load_settings
+
+    for name, value in load_settings().model_dump().items():
+        typer.echo(f"{name.upper()}={value}")
+
+
+def main() -> None:
+    """Entry point: a refusal is one line on standard error and exit code 2."""
+    try:
+        cli()
+    except StartupError as error:
+        typer.echo(f"memory-os: {error}", err=True)
+        sys.exit(2)

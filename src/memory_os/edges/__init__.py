@@ -1,0 +1,1 @@
+"""Typed edges: directed claims between two memories, or a memory and an entity."""

@@ -1,0 +1,293 @@
+"""The connection to FalkorDB: made when first needed, bounded in time and number, with our errors instead of the client's.
+
+The `falkordb` client is a thin layer over `redis`; of it only this is used, the connection. Its asynchronous constructor
+asks the server synchronously whether it is a cluster, which blocks the event loop and fails while the server is down, and
+its cluster connection drops the socket time-outs. So the same question is asked here, without blocking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from redis.asyncio import Redis
+from redis.asyncio.cluster import RedisCluster
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    ClusterDownError,
+    ExecAbortError,
+    MovedError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+    WatchError,
+)
+from redis.exceptions import (
+    ConnectionError as RedisConnectionError,
+)
+from redis.exceptions import (
+    TimeoutError as RedisTimeoutError,
+)
+
+from memory_os.graph.port import GraphDataError, GraphError, GraphUnavailableError
+
+QUERY = "GRAPH.QUERY"
+RO_QUERY = "GRAPH.RO_QUERY"
+
+_UNAVAILABLE = (
+    RedisConnectionError,  # refused, cut off, LOADING, wrong password
+    RedisTimeoutError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    NoPermissionError,
+    ClusterDownError,
+    RedisClusterException,
+    MovedError,
+    TryAgainError,
+    ExecAbortError,
+    OSError,
+)
+"""What says something about the server and nothing about the data."""
+
+_UNAVAILABLE_TEXT = re.compile(
+    r"Max pending queries exceeded|Query timed out|module is currently replicating|unknown command"
+    # The key was renamed, dropped or is no graph while a query ran or waited: the next try meets it as it is.
+    r"|Encountered (?:an empty key|a non-graph value|different graph)|WRONGTYPE"
+    r"|^(?:BUSY|MISCONF|NOREPLICAS|LOADING|READONLY|OOM)\b",
+    re.IGNORECASE,
+)
+"""The same in replies that the client knows no class for; texts of FalkorDB 4.16."""
+
+_WITHOUT_ROWS = 1
+"""Length of a reply to a query that returns nothing: its statistics alone."""
+
+_MISSING = "Invalid graph operation on empty key"
+
+Result = TypeVar("Result")
+Reply = list[list[Any]]
+"""Rows of scalars."""
+
+
+class MissingGraphError(GraphError):
+    """There is no graph under the key. Reads take it for an empty one; it never leaves this package."""
+
+
+class ChangedMeanwhileError(GraphError):
+    """Somebody wrote to a watched key before the transaction ended, which did nothing. Never leaves this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class FalkorAddress:
+    """Where the server is and how long to wait for it, in seconds."""
+
+    host: str = "127.0.0.1"
+    port: int = 6379
+    username: str | None = None
+    password: str | None = None
+    tls: bool = False
+    connect_timeout: float = 2.0
+    socket_timeout: float = 10.0
+    """Longest wait for one reply. The server's own time-out of reads fires late (measured: 18 s for 200 ms)."""
+    concurrency: int = 16
+    """Calls in flight at most; more wait here rather than in the server's queue."""
+
+
+class FalkorServer:
+    """A FalkorDB server or a cluster of them, as one process sees it."""
+
+    def __init__(self, address: FalkorAddress) -> None:
+        self._address = address
+        self._client: Redis | RedisCluster | None = None
+        self._connecting = asyncio.Lock()
+        self._slots = asyncio.Semaphore(address.concurrency)
+
+    async def close(self) -> None:
+        """Let go of all connections; the next call makes new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def identify(self) -> str:
+        """Give the run id of the server, or those of all primaries of a cluster, sorted and joined by commas."""
+
+        async def ask(client: Redis | RedisCluster) -> str:
+            if isinstance(client, RedisCluster):
+                infos = (await client.info("server", target_nodes=RedisCluster.PRIMARIES)).values()
+                # A cluster of one primary is answered without the level of nodes.
+                nodes = [info for info in infos if isinstance(info, dict)] or [await client.info("server")]
+                return ",".join(sorted(str(node["run_id"]) for node in nodes))
+            return str((await client.info("server"))["run_id"])
+
+        return await self._call(ask)
+
+    async def read(self, key: str, queries: Sequence[str]) -> list[Reply]:
+        """Run read-only queries in one round trip and give their rows.
+
+        Raises:
+            MissingGraphError: There is no graph under the key.
+        """
+
+        async def ask(client: Redis | RedisCluster) -> list[object]:
+            if len(queries) == 1:
+                return [await client.execute_command(RO_QUERY, key, queries[0], "--compact")]
+            pipeline = client.pipeline(transaction=False)
+            for query in queries:
+                pipeline.execute_command(RO_QUERY, key, query, "--compact")
+            return list(await pipeline.execute(raise_on_error=False))
+
+        return [read_reply(reply) for reply in await self._call(ask)]
+
+    async def write(self, key: str, query: str) -> Reply:
+        """Run one query that may write, and makes the graph where it is missing."""
+        return read_reply(await self.command(QUERY, key, query, "--compact"))
+
+    async def command(self, *arguments: str) -> object:
+        """Run one plain command."""
+        return await self._call(lambda client: client.execute_command(*arguments))
+
+    @asynccontextmanager
+    async def watch(self, *keys: str) -> AsyncIterator[Watched]:
+        """Open a transaction that fails with `WatchError` if anybody writes to a key before its end."""
+        async with self._slots:
+            with translate_errors():
+                client = await self._connect()
+                async with client.pipeline(transaction=True) as pipeline:
+                    await pipeline.watch(*keys)
+                    yield Watched(pipeline)
+
+    async def _call(self, ask: Callable[[Redis | RedisCluster], Awaitable[Result]]) -> Result:
+        async with self._slots:
+            with translate_errors():
+                return await ask(await self._connect())
+
+    async def _connect(self) -> Redis | RedisCluster:
+        if self._client is None:
+            async with self._connecting:
+                if self._client is None:
+                    self._client = await self._open()
+        return self._client
+
+    async def _open(self) -> Redis | RedisCluster:
+        options: dict[str, Any] = {
+            "host": self._address.host,
+            "port": self._address.port,
+            "username": self._address.username,
+            "password": self._address.password,
+            "ssl": self._address.tls,
+            "decode_responses": True,
+            "socket_timeout": self._address.socket_timeout,
+            "socket_connect_timeout": self._address.connect_timeout,
+            "protocol": 2,  # the reply form that FalkorDB documents
+        }
+        # Nothing is sent twice behind our back: the budget of a call is the budget of one attempt.
+        client = Redis(**options, retry=Retry(NoBackoff(), 0))
+        try:
+            server = await client.info("server")
+        except BaseException:
+            await client.aclose()
+            raise
+        if server.get("redis_mode") != "cluster":
+            return client
+        await client.aclose()
+        # One retry is how the client follows a failover to the new primary.
+        return RedisCluster(**options, retry=Retry(NoBackoff(), 1), max_connections=self._address.concurrency + 1)
+
+
+class Watched:
+    """A transaction whose keys are watched: reads first, then all the writes at once."""
+
+    def __init__(self, pipeline: Any) -> None:  # noqa: ANN401 -- the client's two pipelines share no base class
+        self._pipeline = pipeline
+
+    async def read(self, key: str, query: str) -> Reply:
+        """Run a read-only query; raises `MissingGraphError` where there is no graph."""
+        with translate_errors():
+            return read_reply(await self._pipeline.execute_command(RO_QUERY, key, query, "--compact"))
+
+    async def commit(self, commands: Sequence[Sequence[str]]) -> list[object]:
+        """Send the commands in one MULTI/EXEC, one round trip, and give their raw replies, errors included.
+
+        Raises:
+            ChangedMeanwhileError: A watched key has changed; nothing was done.
+        """
+        self._pipeline.multi()
+        for command in commands:
+            self._pipeline.execute_command(*command)
+        return list(await self._pipeline.execute(raise_on_error=False))
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """Turn what the client raises into the errors of the graph port."""
+    try:
+        yield
+    except WatchError as error:
+        raise ChangedMeanwhileError("The graph changed while it was being written.") from error
+    except _UNAVAILABLE as error:
+        raise GraphUnavailableError(f"FalkorDB can't serve: {describe_error(error)}") from error
+    except ResponseError as error:
+        raise translate_reply(error) from error
+    except RedisError as error:
+        raise GraphUnavailableError(f"FalkorDB answered out of order: {describe_error(error)}") from error
+
+
+def translate_reply(error: Exception) -> GraphError:
+    """Tell from an error reply whether the server, the data or a missing graph is the matter."""
+    text = str(error)
+    if _MISSING in text:
+        return MissingGraphError("There is no such graph.")
+    if isinstance(error, _UNAVAILABLE) or _UNAVAILABLE_TEXT.search(text):
+        return GraphUnavailableError(f"FalkorDB can't serve: {describe_error(error)}")
+    return GraphDataError(f"FalkorDB refused a query: {describe_error(error)}")
+
+
+def describe_error(error: BaseException) -> str:
+    """Say what an error is, without the piece of the query that it may quote: that would be a tenant's data."""
+    text = str(error).rpartition("of pipeline caused error: ")[2].partition(" errCtx:")[0]
+    return f"{type(error).__name__}: {text[:300]}"
+
+
+def read_reply(reply: object) -> Reply:
+    """Give the rows of a compact reply whose columns are scalars, lists or maps of scalars.
+
+    Raises:
+        GraphError: The reply is an error, or ends in one (an error at run time comes behind the rows).
+    """
+    if isinstance(reply, Exception):
+        raise translate_reply(reply) from reply
+    if not isinstance(reply, list) or not reply:
+        raise GraphUnavailableError("FalkorDB answered with something that is no result.")
+    for part in (reply[0], reply[-1]):
+        if isinstance(part, Exception):
+            raise translate_reply(part) from part
+    rows = reply[1] if len(reply) > _WITHOUT_ROWS else []
+    return [[read_scalar(cell) for cell in row] for row in rows]
+
+
+def read_scalar(cell: Sequence[Any]) -> object:
+    """Read one (type, value) pair of a compact reply; the numbers are those of FalkorDB's protocol."""
+    kind, value = cell
+    match kind:
+        case 1:
+            return None
+        case 2 | 3:
+            return value
+        case 4:
+            return value == "true"
+        case 5:
+            return float(value)
+        case 6:
+            return [read_scalar(item) for item in value]
+        case 10:
+            return {value[index]: read_scalar(value[index + 1]) for index in range(0, len(value), 2)}
+        case _:
+            raise GraphUnavailableError(f"FalkorDB answered with a value of type {kind}, which no query here asks for.")

@@ -1,0 +1,291 @@
+"""One tenant's graph in memory: a networkx multigraph under the rules of the graph port.
+
+Nodes are keyed by `kind:id`. Edges are keyed by their type where a pair of nodes has one of it (mentions, co-occurrences),
+and by `edge:id` or `link:id` where an edge has an id of its own; `_places` finds the ends of these again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import nsmallest
+from typing import Any, TypeVar
+
+import msgspec
+import networkx as nx
+
+from memory_os.graph.expansion import CO_OCCURS, LINK, MENTIONS, Neighbourhood, Reach, normalise_weight, step_order
+from memory_os.graph.port import (
+    EntityNode,
+    GraphDump,
+    GraphPatch,
+    GraphStats,
+    LinkEdge,
+    MemoryNode,
+    NodeRef,
+    Step,
+    TypedEdge,
+)
+
+STRONGEST = 15
+"""Entities listed in the statistics: the seed's number."""
+
+_FAMILIES = frozenset({MENTIONS, CO_OCCURS, LINK})
+"""Edges that are ranked among their own; the typed edges are a family together."""
+
+Values = Mapping[str, Any]
+Row = TypeVar("Row", EntityNode, MemoryNode)
+
+
+class PropertyGraph:
+    """A graph that takes normalised patches and answers what the port asks. Nothing here waits or fails half-way.
+
+    Args:
+        content: What `content` gave of another graph; an empty one by default.
+    """
+
+    def __init__(self, content: Mapping[str, Any] | None = None) -> None:
+        # The default of `edges` has changed between releases of networkx; a file must not depend on it.
+        # A node's key goes by another name than its own `id`, which it would overwrite.
+        self._graph = nx.node_link_graph(content, edges="edges", name="node") if content else nx.MultiDiGraph()
+        self._places: dict[str, tuple[str, str]] = {
+            key: (source, target)
+            for source, target, key in self._graph.edges(keys=True)
+            if key not in {MENTIONS, CO_OCCURS}
+        }
+
+    def content(self) -> dict[str, Any]:
+        """Give the whole graph as plain values."""
+        return dict(nx.node_link_data(self._graph, edges="edges", name="node"))
+
+    def apply(self, patch: GraphPatch) -> None:
+        """Set what a normalised patch says."""
+        for entity in patch.entities:
+            self._graph.add_node(f"entity:{entity.id}", kind="entity", **msgspec.to_builtins(entity))
+        for memory in patch.memories:
+            self._graph.add_node(f"memory:{memory.id}", kind="memory", **msgspec.to_builtins(memory))
+        self._set_mentions(patch)
+        for pair in patch.co_occurrences:
+            source, target = f"entity:{pair.a}", f"entity:{pair.b}"
+            if pair.count:
+                self._set(source, target, CO_OCCURS, {"type": CO_OCCURS, "weight": pair.weight, "count": pair.count})
+            else:
+                self._remove(source, target, CO_OCCURS)
+        self._set_declared(patch)
+        for node in (
+            *(f"memory:{key}" for key in patch.deleted_memories),
+            *(f"entity:{key}" for key in patch.deleted_entities),
+        ):
+            self._delete_node(node)
+
+    def mentioned_entities(self, memory_ids: Iterable[str]) -> dict[str, frozenset[str]]:
+        """The entities that each memory mentions; absent memories are left out."""
+        return {
+            memory: frozenset(
+                self._graph.nodes[target]["id"]
+                for _, target, key in self._graph.out_edges(f"memory:{memory}", keys=True)
+                if key == MENTIONS
+            )
+            for memory in memory_ids
+            if f"memory:{memory}" in self._graph
+        }
+
+    def neighbourhood(self, ref: NodeRef, reach: Reach, as_of: int | None) -> Neighbourhood | None:
+        """The strongest edges around a node, family by family; None where there is no such node."""
+        node = f"{ref.kind}:{ref.id}"
+        if node not in self._graph:
+            return None
+        families: dict[str, list[tuple[float, Step]]] = {}
+        for far, forward, edge in self._around(node):
+            family = families.setdefault(edge["type"] if edge["type"] in _FAMILIES else "", [])
+            if len(family) < reach.scan and _is_valid(edge, as_of):
+                family.append((_weight(edge), self._step(far, forward, edge)))
+        strongest = [
+            nsmallest(reach.limit, family, key=lambda ranked: (-ranked[0], step_order(ranked[1])))
+            for family in families.values()
+        ]
+        return Neighbourhood(self._graph.degree(node), [step for family in strongest for _, step in family])
+
+    def stats(self) -> GraphStats:
+        """Counts and the strongest entities."""
+        kinds = [kind for _, kind in self._graph.nodes(data="kind")]
+        types: dict[str, int] = {}
+        for _, _, edge_type in self._graph.edges(data="type"):
+            types[edge_type] = types.get(edge_type, 0) + 1
+        entities = (_read(EntityNode, values) for _, values in self._nodes("entity"))
+        strongest = nsmallest(STRONGEST, entities, key=lambda entity: (-entity.strength, entity.id))
+        return GraphStats(
+            nodes=len(kinds),
+            edges=sum(types.values()),
+            entity_nodes=kinds.count("entity"),
+            memory_nodes=kinds.count("memory"),
+            edges_by_type=dict(sorted(types.items())),
+            top_entities=[(entity, self._count_mentions(entity.id)) for entity in strongest],
+        )
+
+    def dump(self) -> GraphDump:
+        """Everything in the graph."""
+        nodes = self._graph.nodes
+        edges = list(self._graph.edges(keys=True, data=True))
+        return GraphDump(
+            memories={values["id"]: _read(MemoryNode, values) for _, values in self._nodes("memory")},
+            entities={values["id"]: _read(EntityNode, values) for _, values in self._nodes("entity")},
+            records=frozenset(values["id"] for _, values in self._nodes("record")),
+            mentions={
+                (nodes[source]["id"], nodes[target]["id"]): edge["weight"]
+                for source, target, key, edge in edges
+                if key == MENTIONS
+            },
+            co_occurrences={
+                (nodes[source]["id"], nodes[target]["id"]): (edge["weight"], edge["count"])
+                for source, target, key, edge in edges
+                if key == CO_OCCURS
+            },
+            edges={
+                edge["id"]: TypedEdge(
+                    id=edge["id"],
+                    type=edge["type"],
+                    source=self._ref(source),
+                    target=self._ref(target),
+                    confidence=edge["confidence"],
+                    co_reference_count=edge["co_reference_count"],
+                )
+                for source, target, key, edge in edges
+                if key.startswith("edge:")
+            },
+            links={
+                edge["id"]: LinkEdge(
+                    id=edge["id"],
+                    entity_id=nodes[source]["id"],
+                    target=self._ref(target),
+                    relationship=edge["relationship"],
+                    confidence=edge["confidence"],
+                    valid_from=edge["valid_from"],
+                    valid_to=edge["valid_to"],
+                )
+                for source, target, key, edge in edges
+                if key.startswith("link:")
+            },
+        )
+
+    def _set_mentions(self, patch: GraphPatch) -> None:
+        listed = {(f"memory:{mention.memory_id}", f"entity:{mention.entity_id}") for mention in patch.mentions}
+        for memory in patch.memories:
+            mentioned = [
+                edge for edge in self._graph.out_edges(f"memory:{memory.id}", keys=True) if edge[2] == MENTIONS
+            ]
+            for source, target, key in mentioned:
+                if (source, target) not in listed:
+                    self._remove(source, target, key)
+        for mention in patch.mentions:
+            values = {"type": MENTIONS, "weight": mention.weight}
+            self._set(f"memory:{mention.memory_id}", f"entity:{mention.entity_id}", MENTIONS, values)
+
+    def _set_declared(self, patch: GraphPatch) -> None:
+        for edge in patch.edges:
+            values = {
+                "type": edge.type,
+                "id": edge.id,
+                "confidence": edge.confidence,
+                "co_reference_count": edge.co_reference_count,
+            }
+            self._place(f"edge:{edge.id}", edge.source, edge.target, values)
+        for edge_id in patch.deleted_edges:
+            self._displace(f"edge:{edge_id}")
+        for link in patch.links:
+            values = {
+                "type": LINK,
+                "id": link.id,
+                "relationship": link.relationship,
+                "confidence": link.confidence,
+                "valid_from": link.valid_from,
+                "valid_to": link.valid_to,
+            }
+            self._place(f"link:{link.id}", NodeRef("entity", link.entity_id), link.target, values)
+        for link_id in patch.deleted_links:
+            self._displace(f"link:{link_id}")
+
+    def _place(self, key: str, source: NodeRef, target: NodeRef, values: Values) -> None:
+        """Put an edge with an id between its ends, wherever it was; records are made, other ends must be there."""
+        ends = [f"{ref.kind}:{ref.id}" for ref in (source, target)]
+        if self._places.get(key) != (ends[0], ends[1]):
+            self._displace(key)
+        if any(
+            ref.kind != "record" and node not in self._graph for ref, node in zip((source, target), ends, strict=True)
+        ):
+            return
+        for ref, node in zip((source, target), ends, strict=True):
+            if node not in self._graph:
+                self._graph.add_node(node, kind="record", id=ref.id)
+        self._set(ends[0], ends[1], key, values)
+        self._places[key] = (ends[0], ends[1])
+
+    def _displace(self, key: str) -> None:
+        ends = self._places.pop(key, None)
+        if ends is not None:
+            self._remove(*ends, key)
+            self._delete_lonely_records(ends)
+
+    def _delete_node(self, node: str) -> None:
+        if node not in self._graph:
+            return
+        around = list(self._graph.predecessors(node)) + list(self._graph.successors(node))
+        keys = [key for *_, key in (*self._graph.in_edges(node, keys=True), *self._graph.out_edges(node, keys=True))]
+        self._graph.remove_node(node)
+        for key in keys:
+            self._places.pop(key, None)
+        self._delete_lonely_records(around)
+
+    def _delete_lonely_records(self, nodes: Iterable[str]) -> None:
+        for node in nodes:
+            if node in self._graph and self._graph.nodes[node]["kind"] == "record" and not self._graph.degree(node):
+                self._graph.remove_node(node)
+
+    def _set(self, source: str, target: str, key: str, values: Values) -> None:
+        if source in self._graph and target in self._graph:
+            self._graph.add_edge(source, target, key=key, **values)
+
+    def _remove(self, source: str, target: str, key: str) -> None:
+        if self._graph.has_edge(source, target, key=key):
+            self._graph.remove_edge(source, target, key=key)
+
+    def _around(self, node: str) -> Iterator[tuple[str, bool, Values]]:
+        for _, far, edge in self._graph.out_edges(node, data=True):
+            yield far, True, edge
+        for far, _, edge in self._graph.in_edges(node, data=True):
+            yield far, False, edge
+
+    def _step(self, far: str, forward: bool, edge: Values) -> Step:
+        return Step(
+            type=edge["type"],
+            edge_id=edge.get("id"),
+            forward=forward,
+            weight=normalise_weight(edge["type"], _weight(edge)),
+            node=self._ref(far),
+            relationship=edge.get("relationship"),
+        )
+
+    def _ref(self, node: str) -> NodeRef:
+        values = self._graph.nodes[node]
+        return NodeRef(values["kind"], values["id"])
+
+    def _nodes(self, kind: str) -> Iterator[tuple[str, Values]]:
+        return ((node, values) for node, values in self._graph.nodes(data=True) if values["kind"] == kind)
+
+    def _count_mentions(self, entity_id: str) -> int:
+        return sum(key == MENTIONS for *_, key in self._graph.in_edges(f"entity:{entity_id}", keys=True))
+
+
+def _weight(edge: Values) -> float:
+    return float(edge["weight"] if "weight" in edge else edge["confidence"])
+
+
+def _is_valid(edge: Values, as_of: int | None) -> bool:
+    """Whether a link holds at a time: its window is half open. Other edges have none."""
+    if as_of is None or edge["type"] != LINK:
+        return True
+    begun = edge["valid_from"] is None or edge["valid_from"] <= as_of
+    return begun and (edge["valid_to"] is None or edge["valid_to"] > as_of)
+
+
+def _read(row: type[Row], values: Values) -> Row:
+    return row(**{name: value for name, value in values.items() if name != "kind"})

@@ -1,0 +1,256 @@
+"""The port of a graph backend: what projection, retrieval and rebuild ask of it.
+
+A backend holds one graph for each tenant. Every write is *absolute* (it sets, it never adds) and *fenced* (it names
+the token that the writer put into the graph when it took the tenant's lease), so that delivering a patch twice changes
+nothing and a writer that slept past its lease changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+from uuid import UUID
+
+NodeKind = Literal["memory", "entity", "record"]
+
+
+class GraphError(Exception):
+    """Base class of what a backend raises."""
+
+
+class GraphUnavailableError(GraphError):
+    """The backend can't be reached or can't serve now (refused, loading, time-out, out of memory, read-only)."""
+
+
+class GraphDataError(GraphError):
+    """The backend, or the encoder before it, refused the data of one write (a Cypher error, a value it can't hold)."""
+
+
+class FenceLostError(GraphError):
+    """The graph's fence holds another token: somebody else took the tenant over, nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRef:
+    """Address of a node. `record` is an observation, procedure, outcome or source that a link points at."""
+
+    kind: NodeKind
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNode:
+    """A memory in the graph. Times are epoch microseconds; the text is never in the graph."""
+
+    id: str
+    label: str
+    status: str
+    version: int
+    valid_from: int | None = None
+    valid_to: int | None = None
+    user_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntityNode:
+    """An entity in the graph. `name` is here for matching; `strength` is in 0..5."""
+
+    id: str
+    name: str
+    type: str
+    strength: float
+    declared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A `MENTIONS` edge from a memory to an entity; weight in 0..5."""
+
+    memory_id: str
+    entity_id: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class CoOccurrence:
+    """A `CO_OCCURS` edge between two entities, `a < b` as text. `count` is the records naming both; 0 removes it."""
+
+    a: str
+    b: str
+    weight: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TypedEdge:
+    """One of the 18 typed edges; `confidence` in 0..1."""
+
+    id: str
+    type: str
+    source: NodeRef
+    target: NodeRef
+    confidence: float
+    co_reference_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEdge:
+    """A `LINK` edge: an entity's declared relationship to a node, with its validity window in epoch microseconds."""
+
+    id: str
+    entity_id: str
+    target: NodeRef
+    relationship: str
+    confidence: float
+    valid_from: int | None = None
+    valid_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPatch:
+    """What one projection step sets, all of it absolute.
+
+    `mentions` is the *complete* set of mentions of every memory in `memories`: edges of those memories that are not
+    listed are removed. A backend applies the parts in the order of the fields, so that a crash in between leaves a
+    memory's old mentions in place until everything derived from them has been set.
+    """
+
+    entities: Sequence[EntityNode] = ()
+    co_occurrences: Sequence[CoOccurrence] = ()
+    memories: Sequence[MemoryNode] = ()
+    mentions: Sequence[Mention] = ()
+    edges: Sequence[TypedEdge] = ()
+    deleted_edges: Sequence[str] = ()
+    links: Sequence[LinkEdge] = ()
+    deleted_links: Sequence[str] = ()
+    deleted_memories: Sequence[str] = ()
+    deleted_entities: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStats:
+    """Counts of one tenant's graph. Fence and bookkeeping nodes are not counted."""
+
+    nodes: int = 0
+    edges: int = 0
+    entity_nodes: int = 0
+    memory_nodes: int = 0
+    edges_by_type: Mapping[str, int] = field(default_factory=dict)
+    top_entities: Sequence[tuple[EntityNode, int]] = ()
+    """The fifteen strongest entities with their number of mentions, strongest first, ties by id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Where an expansion starts, and how relevant that start is (0..1)."""
+
+    node: NodeRef
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One hop of a path. `forward` is false where the edge was walked against its direction."""
+
+    type: str
+    edge_id: str | None
+    forward: bool
+    weight: float
+    node: NodeRef
+    relationship: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A path from a seed; its score is the product of weights, divided by the log degree of what it passes through."""
+
+    seed: NodeRef
+    steps: Sequence[Step]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds of one expansion: hops (0..2 by default), paths returned, and a time budget in milliseconds."""
+
+    hops: int = 2
+    paths: int = 12
+    budget_ms: int = 150
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDump:
+    """The whole of one tenant's graph as comparable values: for tests, verify and repair of small graphs."""
+
+    memories: Mapping[str, MemoryNode]
+    entities: Mapping[str, EntityNode]
+    records: frozenset[str]
+    mentions: Mapping[tuple[str, str], float]
+    co_occurrences: Mapping[tuple[str, str], tuple[float, int]]
+    edges: Mapping[str, TypedEdge]
+    links: Mapping[str, LinkEdge]
+
+
+class GraphBackend(Protocol):
+    """A store of property graphs, one for each tenant.
+
+    Every method may raise `GraphUnavailableError`; writes may raise `GraphDataError` and `FenceLostError`. Reading a graph
+    that does not exist is an empty answer and never creates it.
+    """
+
+    name: str
+
+    async def open(self) -> None:
+        """Prepare the backend; must not need the server to answer (it may come up later)."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections, files and locks."""
+        ...
+
+    async def ping(self) -> str:
+        """Answer an identity of the running server (changes when it restarts or is replaced)."""
+        ...
+
+    async def take_fence(self, tenant_id: UUID, token: str) -> None:
+        """Make the graph with its indexes where missing, and let only writes with `token` pass from now on."""
+        ...
+
+    async def apply(self, tenant_id: UUID, token: str, patch: GraphPatch) -> None:
+        """Set what the patch says; nothing changes when the fence holds another token."""
+        ...
+
+    async def mentioned_entities(self, tenant_id: UUID, memory_ids: Sequence[str]) -> Mapping[str, frozenset[str]]:
+        """The entities that each memory mentions in the graph at present; absent memories are left out."""
+        ...
+
+    async def expand(
+        self, tenant_id: UUID, seeds: Sequence[Seed], bounds: Bounds, *, as_of: int | None = None
+    ) -> Sequence[Path]:
+        """The strongest paths from the seeds, best first, ties by ids; links only where valid at `as_of` (microseconds)."""
+        ...
+
+    async def stats(self, tenant_id: UUID) -> GraphStats:
+        """Counts and the strongest entities."""
+        ...
+
+    async def dump(self, tenant_id: UUID) -> GraphDump:
+        """Everything in the graph, read in pages."""
+        ...
+
+    async def begin_rebuild(self, tenant_id: UUID, token: str) -> None:
+        """Make an empty scratch graph (dropping an older one) with indexes; readers keep seeing the live graph."""
+        ...
+
+    async def load(self, tenant_id: UUID, token: str, patch: GraphPatch) -> None:
+        """Write a patch into the scratch graph; ids in it are new, so that a backend may create instead of merge."""
+        ...
+
+    async def finish_rebuild(self, tenant_id: UUID, token: str) -> None:
+        """Swap the scratch graph in atomically; the fence of the new graph holds `token`. Raises `FenceLostError`."""
+        ...
+
+    async def drop(self, tenant_id: UUID) -> None:
+        """Remove the tenant's graphs altogether."""
+        ...

@@ -1,0 +1,1 @@
+"""Memories: storing, reading, changing and deleting knowledge items."""

@@ -1,0 +1,134 @@
+"""Changing and deleting memories."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, func, update
+
+from memory_os.admin.audit import record
+from memory_os.changes import changed_columns, values_before
+from memory_os.checking import check_version
+from memory_os.domain.labels import LABELS
+from memory_os.domain.principal import Principal
+from memory_os.memories.checking import check_patch
+from memory_os.memories.model import ChangedMemory, Deleted, Memory, MemoryPatch
+from memory_os.memories.reading import get_memory, memory_of
+from memory_os.memories.writing import Embedded, vector_literal
+from memory_os.outbox.events import DELETE, UPSERT, NewEvent, Outbox
+from memory_os.storage import tables
+from memory_os.storage.database import Transaction
+from memory_os.storage.full_text import text_vector
+
+_TABLE = tables.memories
+
+
+async def change_memory(
+    tx: Transaction,
+    outbox: Outbox,
+    principal: Principal,
+    memory_id: UUID,
+    patch: MemoryPatch,
+    *,
+    embedded: Embedded | None,
+    if_match: int | None,
+    max_text_chars: int,
+    request_id: str | None,
+) -> ChangedMemory:
+    """Apply a patch under the memory's row lock, with an audit entry of what was there before.
+
+    Args:
+        tx: The unit of work.
+        outbox: Where the projection is enqueued.
+        principal: Who changes.
+        memory_id: Which memory.
+        patch: What to change.
+        embedded: The vector of the new text, where the text changes.
+        if_match: The version that the client saw.
+        max_text_chars: Longest text.
+        request_id: The request, for the log.
+
+    Raises:
+        NotFoundError: If this reader sees no such memory.
+        PreconditionFailedError: If `if_match` is not its version.
+        InvalidInputError: If the patch breaks a rule.
+    """
+    current = await get_memory(tx, memory_id, lock=True)
+    check_version(if_match, current.version)
+    check_patch(patch, current, principal, max_text_chars=max_text_chars)
+    values = _values(patch, current)
+    if not values:
+        return ChangedMemory(current, 0)
+    if "text" in values or "title" in values:
+        text = values.get("text", current.text)
+        title = values.get("title", current.title)
+        values["search"] = text_vector(title, text)
+    if "text" in values:
+        # Mentions follow the text: the worker extracts again, and embeds what could not be embedded now.
+        values["embedding_model"] = None
+        if embedded is not None and embedded.vectors is not None:
+            values["embedding_model"] = embedded.identity.model
+    changed = await tx.row(
+        update(_TABLE)
+        .where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == memory_id)
+        .values(**values, version=_TABLE.c.version + 1, updated_at=func.now())
+        .returning(_TABLE)
+    )
+    if changed is None:
+        raise AssertionError("a locked row can't be gone")
+    if "text" in values:
+        await _forget_extraction(tx, memory_id)
+        await _replace_vector(tx, memory_id, embedded)
+    before = values_before(current, values)
+    await record(tx, principal, "memory.change", "memory", memory_id, {"before": before}, request_id)
+    event = NewEvent(UPSERT, "memory", memory_id, changed["version"])
+    return ChangedMemory(memory_of(changed), await outbox.enqueue(tx, [event], request_id))
+
+
+def _values(patch: MemoryPatch, current: Memory) -> dict[str, Any]:
+    """The columns that a patch changes; the layer goes with the label."""
+    values = changed_columns(patch, current)
+    if "label" in values:
+        values["layer"] = LABELS[values["label"]].layer
+    return values
+
+
+async def _replace_vector(tx: Transaction, memory_id: UUID, embedded: Embedded | None) -> None:
+    vectors = tables.memory_embeddings
+    await tx.run(delete(vectors).where(vectors.c.tenant_id == tx.tenant_id, vectors.c.memory_id == memory_id))
+    if embedded is None or embedded.vectors is None:
+        return
+    await tx.touched(
+        "insert_vectors",
+        {
+            "tenant_id": tx.tenant_id,
+            "model": embedded.identity.model,
+            "dimension": embedded.identity.dimension,
+            "ids": [memory_id],
+            "vectors": [vector_literal(embedded.vectors[0])],
+        },
+    )
+
+
+async def delete_memory(
+    tx: Transaction,
+    outbox: Outbox,
+    principal: Principal,
+    memory_id: UUID,
+    *,
+    if_match: int | None,
+    request_id: str | None,
+) -> Deleted:
+    """Delete a memory with its vector, mentions, edges and links; it is hidden at commit, wherever the graph stands.
+
+    Raises:
+        NotFoundError: If this reader sees no such memory.
+        PreconditionFailedError: If `if_match` is not its version.
+    """
+    current = await get_memory(tx, memory_id, lock=True)
+    check_version(if_match, current.version)
+    await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == memory_id))
+    await record(tx, principal, "memory.delete", "memory", memory_id, {"label": current.label}, request_id)
+    event = NewEvent(DELETE, "memory", memory_id, current.version + 1)
+    return Deleted(1, await outbox.enqueue(tx, [event], request_id))

@@ -1,0 +1,114 @@
+"""What a memory must satisfy before it is stored: the rules of vocabulary, time, visibility and text."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from memory_os.checking import (
+    moment_faults,
+    payload_faults,
+    reader_faults,
+    text_faults,
+    unknown_term,
+    window_faults,
+)
+from memory_os.domain.edge_types import check_edge_type
+from memory_os.domain.labels import check_label, check_transition
+from memory_os.domain.principal import Principal
+from memory_os.domain.vocabulary import VocabularyError
+from memory_os.errors import FieldError, InvalidInputError
+from memory_os.memories.model import Memory, MemoryDraft, MemoryPatch, NodeAddress, Readers
+
+_MOMENTS = ("occurred_at", "valid_from", "valid_to")
+_TEXTS = ("text", "title", "subject", "property", "conversation_id", "origin")
+
+
+def check_draft(draft: MemoryDraft, principal: Principal, *, max_text_chars: int) -> None:
+    """Check a draft before it is embedded and stored.
+
+    Raises:
+        InvalidInputError: With a pointer for each fault.
+        UnknownTermError: If its label or the type of one of its edges is not in the vocabulary.
+    """
+    try:
+        check_label(draft.label)
+    except VocabularyError as error:
+        raise unknown_term(error, "/label") from None
+    for index, edge in enumerate(draft.edges):
+        try:
+            check_edge_type(edge.type)
+        except VocabularyError as error:
+            raise unknown_term(error, f"/edges/{index}/type") from None
+    faults = _field_faults(draft, max_text_chars)
+    faults += [
+        FieldError(f"/edges/{index}/to", "needs exactly one of memory and entity")
+        for index, edge in enumerate(draft.edges)
+        if isinstance(edge.to, NodeAddress) and (edge.to.memory is None) == (edge.to.entity is None)
+    ]
+    readers = draft.readers or Readers()
+    faults += reader_faults(
+        principal,
+        owner=principal.user_id,
+        visibility=draft.visibility,
+        users=readers.users,
+        groups=readers.groups,
+        named=draft.readers is not None,
+    )
+    faults += window_faults(draft.valid_from, draft.valid_to)
+    if faults:
+        raise InvalidInputError("the memory can't be stored as it is", errors=faults)
+
+
+def check_patch(patch: MemoryPatch, current: Memory, principal: Principal, *, max_text_chars: int) -> None:
+    """Check a change against the memory as it is stored now.
+
+    Raises:
+        InvalidInputError: With a pointer for each fault.
+        UnknownTermError: If the new label or status is not in the vocabulary, or the transition is not legal.
+    """
+    _check_words(patch, current)
+    faults = _field_faults(patch, max_text_chars)
+    label = check_label(current.label)
+    if label.immutable_text:
+        faults += [
+            FieldError(f"/{field}", f"a stored {current.label} is immutable: dispute or retract it instead")
+            for field in ("text", "label", *_MOMENTS)
+            if getattr(patch, field) is not UNSET
+        ]
+    readers = current.readers if patch.readers is UNSET else patch.readers
+    faults += reader_faults(
+        principal,
+        owner=current.user_id,
+        visibility=current.visibility if patch.visibility is UNSET else patch.visibility,
+        users=readers.users,
+        groups=readers.groups,
+        named=patch.readers is not UNSET,
+    )
+    faults += window_faults(
+        current.valid_from if patch.valid_from is UNSET else patch.valid_from,
+        current.valid_to if patch.valid_to is UNSET else patch.valid_to,
+    )
+    if faults:
+        raise InvalidInputError("the change can't be made as it is", errors=faults)
+
+
+def _check_words(patch: MemoryPatch, current: Memory) -> None:
+    pointer = "/label"
+    try:
+        label = current.label if patch.label is UNSET else check_label(patch.label).name
+        if patch.status is not UNSET and patch.status != current.status:
+            pointer = "/status"
+            check_transition(check_label(label), current.status, patch.status)
+        elif label != current.label and current.status not in check_label(label).statuses:
+            raise InvalidInputError(
+                f"a {label} can't be {current.status}", errors=[FieldError("/label", "does not fit the status")]
+            )
+    except VocabularyError as error:
+        raise unknown_term(error, pointer) from None
+
+
+def _field_faults(shape: MemoryDraft | MemoryPatch, max_text_chars: int) -> list[FieldError]:
+    faults = text_faults(shape, _TEXTS, solid=("text",))
+    if isinstance(shape.text, str) and len(shape.text) > max_text_chars:
+        faults.append(FieldError("/text", f"must have at most {max_text_chars} characters"))
+    return [*faults, *moment_faults(shape, _MOMENTS), *payload_faults(shape.metadata, "/metadata")]

@@ -1,0 +1,170 @@
+"""What the API asks of memories: check, embed outside of any transaction, then one unit of work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+from msgspec import UNSET
+
+from memory_os.domain.principal import Principal
+from memory_os.edges.storing import visible_endpoints
+from memory_os.embedding.port import Embedder, EmbedderUnavailableError
+from memory_os.errors import ConflictError, FieldError, InvalidInputError, MemoryOSError
+from memory_os.memories.changing import change_memory, delete_memory
+from memory_os.memories.checking import check_draft
+from memory_os.memories.model import ChangedMemory, Deleted, MemoryDraft, MemoryPatch, NodeAddress, StoredMemory
+from memory_os.memories.writing import Embedded, store_memories
+from memory_os.outbox.events import Outbox
+from memory_os.storage.database import Transaction
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryService:
+    """Writes memories. `embed` is called before a transaction begins, the rest inside the caller's."""
+
+    embedder: Embedder
+    outbox: Outbox
+    max_text_chars: int
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of texts; None for all of them while the embedder is down, since a write must not be lost to that."""
+        if not texts:
+            return Embedded(self.embedder.identity, None)
+        try:
+            return Embedded(self.embedder.identity, await self.embedder.embed(texts))
+        except EmbedderUnavailableError as error:
+            log.warning("embedding_deferred", texts=len(texts), error=str(error))
+            return Embedded(self.embedder.identity, None)
+
+    def check(self, draft: MemoryDraft, principal: Principal) -> None:
+        """Check one draft.
+
+        Raises:
+            InvalidInputError: With a pointer for each fault.
+        """
+        check_draft(draft, principal, max_text_chars=self.max_text_chars)
+
+    async def store(
+        self, tx: Transaction, principal: Principal, draft: MemoryDraft, embedded: Embedded, request_id: str | None
+    ) -> StoredMemory:
+        """Store one checked draft.
+
+        Raises:
+            ConflictError: If its id is taken by another text.
+            InvalidInputError: If one of its edges leads nowhere.
+        """
+        await self._check_edges(tx, [draft])
+        outcomes, _ = await store_memories(tx, self.outbox, principal, [draft], embedded, request_id)
+        if isinstance(outcomes[0], ConflictError):
+            raise outcomes[0]
+        return outcomes[0]
+
+    async def store_batch(
+        self,
+        tx: Transaction,
+        principal: Principal,
+        drafts: Sequence[MemoryDraft],
+        embedded: Embedded,
+        request_id: str | None,
+    ) -> tuple[list[StoredMemory | MemoryOSError], int]:
+        """Store many checked drafts; one whose edges lead nowhere fails alone.
+
+        Returns:
+            The outcome of each draft in order, and the position of the whole.
+        """
+        faults = await self._edge_faults(tx, drafts)
+        good = [index for index in range(len(drafts)) if index not in faults]
+        vectors = None if embedded.vectors is None else embedded.vectors[good]
+        stored, position = await store_memories(
+            tx,
+            self.outbox,
+            principal,
+            [drafts[index] for index in good],
+            Embedded(embedded.identity, vectors),
+            request_id,
+        )
+        outcomes: dict[int, StoredMemory | MemoryOSError] = dict(zip(good, stored, strict=True))
+        outcomes |= faults
+        return [outcomes[index] for index in range(len(drafts))], position
+
+    async def change(
+        self,
+        tx: Transaction,
+        principal: Principal,
+        memory_id: UUID,
+        patch: MemoryPatch,
+        embedded: Embedded | None,
+        if_match: int | None,
+        request_id: str | None,
+    ) -> ChangedMemory:
+        """Change a memory; see `change_memory`."""
+        return await change_memory(
+            tx,
+            self.outbox,
+            principal,
+            memory_id,
+            patch,
+            embedded=embedded,
+            if_match=if_match,
+            max_text_chars=self.max_text_chars,
+            request_id=request_id,
+        )
+
+    async def embed_patch(self, patch: MemoryPatch) -> Embedded | None:
+        """The vector of a patch's text, where it has one."""
+        return None if patch.text is UNSET or not patch.text.strip() else await self.embed([patch.text])
+
+    async def delete(
+        self, tx: Transaction, principal: Principal, memory_id: UUID, if_match: int | None, request_id: str | None
+    ) -> Deleted:
+        """Delete a memory; see `delete_memory`."""
+        return await delete_memory(
+            tx, self.outbox, principal, memory_id, if_match=if_match, request_id=request_id
+        )
+
+    async def _check_edges(self, tx: Transaction, drafts: Sequence[MemoryDraft]) -> None:
+        faults = await self._edge_faults(tx, drafts)
+        if faults:
+            raise faults[0]
+
+    async def _edge_faults(self, tx: Transaction, drafts: Sequence[MemoryDraft]) -> dict[int, InvalidInputError]:
+        """The drafts whose edges name a node that is neither visible nor stored by this same call."""
+        if not any(draft.edges for draft in drafts):
+            return {}
+        addresses = [
+            [edge.to if isinstance(edge.to, NodeAddress) else NodeAddress(memory=edge.to) for edge in draft.edges]
+            for draft in drafts
+        ]
+        seen = await visible_endpoints(tx, (address for row in addresses for address in row))
+        faults: dict[int, InvalidInputError] = {}
+        while True:
+            # A draft that fails takes those with it that point at it, so look again until nothing changes.
+            there = seen | {
+                ("memory", draft.id) for index, draft in enumerate(drafts) if draft.id and index not in faults
+            }
+            found = {
+                index: fault
+                for index, row in enumerate(addresses)
+                if index not in faults and (fault := _missing(row, drafts[index], there))
+            }
+            if not found:
+                return faults
+            faults |= found
+
+
+def _missing(
+    addresses: Sequence[NodeAddress], draft: MemoryDraft, there: set[tuple[str, UUID]]
+) -> InvalidInputError | None:
+    errors = []
+    for index, address in enumerate(addresses):
+        kind, ident = ("memory", address.memory) if address.memory is not None else ("entity", address.entity)
+        if ident is None or (kind, ident) not in there:
+            errors.append(FieldError(f"/edges/{index}/to", f"there is no such {kind}"))
+        elif kind == "memory" and ident == draft.id:
+            errors.append(FieldError(f"/edges/{index}/to", "an edge can't lead to its own memory"))
+    return InvalidInputError("an edge of this memory leads nowhere", errors=errors) if errors else None

@@ -1,0 +1,199 @@
+"""Storing memories: one unit of work for the rows, their vectors, their edges and their events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import numpy as np
+from sqlalchemy import select
+
+from memory_os.domain.ids import new_id
+from memory_os.domain.labels import LABELS
+from memory_os.domain.principal import Principal
+from memory_os.domain.search_text import search_text
+from memory_os.edges.storing import EdgeRow, insert_edges
+from memory_os.embedding.port import EmbedderIdentity
+from memory_os.errors import ConflictError
+from memory_os.memories.model import Memory, MemoryDraft, NodeAddress, StoredMemory
+from memory_os.memories.reading import memory_of
+from memory_os.outbox.events import UPSERT, NewEvent, Outbox
+from memory_os.storage import tables
+from memory_os.storage.database import Transaction
+
+DEFAULT_EDGE_CONFIDENCE = 0.5
+"""An edge that nobody rated: in the middle, so that use and disuse can move it either way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors of a batch's texts in order, or None where the embedder was down: a worker embeds those later."""
+
+    identity: EmbedderIdentity
+    vectors: np.ndarray[Any, np.dtype[np.float32]] | None
+
+
+def vector_literal(vector: np.ndarray[Any, np.dtype[np.float32]]) -> str:
+    """A vector as pgvector reads it; six decimals are below the noise of a unit vector in float32."""
+    return msgspec.json.encode(vector.astype(np.float64).round(6).tolist()).decode()
+
+
+async def store_memories(
+    tx: Transaction,
+    outbox: Outbox,
+    principal: Principal,
+    drafts: Sequence[MemoryDraft],
+    embedded: Embedded,
+    request_id: str | None,
+) -> tuple[list[StoredMemory | ConflictError], int]:
+    """Store checked drafts with their vectors, edges and events.
+
+    An id that is there already with the same text and label is answered as merged, since the client repeats itself;
+    with another text it is a conflict, and nothing of that draft is stored.
+
+    Returns:
+        The outcome of each draft in order, and the position of the whole write.
+    """
+    ids = [draft.id or new_id() for draft in drafts]
+    first_of = {ident: index for index, ident in reversed(list(enumerate(ids)))}
+    fresh = [index for index, ident in enumerate(ids) if first_of[ident] == index]
+    inserted = await _insert_rows(tx, principal, [(ids[index], drafts[index]) for index in fresh], embedded)
+    stored = [index for index in fresh if ids[index] in inserted]
+    await _insert_vectors(tx, [ids[index] for index in stored], stored, embedded)
+    edges = [edge for index in stored for edge in _edge_rows(ids[index], drafts[index])]
+    edge_ids = await insert_edges(tx, principal, edges)
+    events = [NewEvent(UPSERT, "memory", ids[index], 1) for index in stored]
+    events += [NewEvent(UPSERT, "edge", edge_id, 1) for edge_id in edge_ids]
+    position = await outbox.enqueue(tx, events, request_id)
+
+    taken = await _existing(tx, [ident for ident in set(ids) if ident not in inserted])
+    outcomes: list[StoredMemory | ConflictError] = []
+    for index, (ident, draft) in enumerate(zip(ids, drafts, strict=True)):
+        if index in stored:
+            outcomes.append(StoredMemory(_fresh_memory(ident, draft, principal, inserted[ident]), "created", position))
+        else:
+            known = taken.get(ident) or (
+                _fresh_memory(ident, drafts[first_of[ident]], principal, inserted[ident]) if ident in inserted else None
+            )
+            outcomes.append(_repeated(ident, draft, known, position))
+    return outcomes, position
+
+
+def _repeated(ident: UUID, draft: MemoryDraft, known: Memory | None, position: int) -> StoredMemory | ConflictError:
+    if known is not None and known.text == draft.text and known.label == draft.label:
+        return StoredMemory(known, "merged", position, duplicate_of=ident, rule="same_id")
+    return ConflictError(
+        f"the id {ident} is taken by another record: leave the id out, or change that record with PATCH",
+    )
+
+
+async def _insert_rows(
+    tx: Transaction, principal: Principal, given: Sequence[tuple[UUID, MemoryDraft]], embedded: Embedded
+) -> dict[UUID, tuple[datetime, datetime]]:
+    if not given:
+        return {}
+    rows = [
+        {
+            "id": ident,
+            "label": draft.label,
+            "layer": LABELS[draft.label].layer,
+            "text": draft.text,
+            "title": draft.title,
+            "confidence": draft.confidence,
+            "visibility": draft.visibility,
+            "user_id": principal.user_id,
+            "reader_users": draft.readers.users if draft.readers else [],
+            "reader_groups": draft.readers.groups if draft.readers else [],
+            "subject": draft.subject,
+            "property": draft.property,
+            "origin": draft.origin,
+            "conversation_id": draft.conversation_id,
+            "tags": draft.tags,
+            "metadata": draft.metadata,
+            "occurred_at": draft.occurred_at,
+            "valid_from": draft.valid_from,
+            "valid_to": draft.valid_to,
+            "search_text": search_text(f"{draft.title}\n{draft.text}" if draft.title else draft.text),
+        }
+        for ident, draft in given
+    ]
+    found = await tx.hot(
+        "insert_memories",
+        {
+            "tenant_id": tx.tenant_id,
+            "rows": msgspec.json.encode(rows).decode(),
+            "embedding_model": embedded.identity.model if embedded.vectors is not None else None,
+            "created_by": principal.token_id,
+        },
+    )
+    return {row["id"]: (row["created_at"], row["updated_at"]) for row in found}
+
+
+async def _insert_vectors(tx: Transaction, ids: Sequence[UUID], indexes: Sequence[int], embedded: Embedded) -> None:
+    if embedded.vectors is None or not ids:
+        return
+    await tx.touched(
+        "insert_vectors",
+        {
+            "tenant_id": tx.tenant_id,
+            "model": embedded.identity.model,
+            "dimension": embedded.identity.dimension,
+            "ids": list(ids),
+            "vectors": [vector_literal(embedded.vectors[index]) for index in indexes],
+        },
+    )
+
+
+def _edge_rows(ident: UUID, draft: MemoryDraft) -> list[EdgeRow]:
+    rows = []
+    for edge in draft.edges:
+        here = NodeAddress(memory=ident)
+        there = edge.to if isinstance(edge.to, NodeAddress) else NodeAddress(memory=edge.to)
+        source, target = (here, there) if edge.direction == "out" else (there, here)
+        confidence = DEFAULT_EDGE_CONFIDENCE if edge.confidence is None else edge.confidence
+        rows.append(EdgeRow(new_id(), edge.type, source, target, confidence))
+    return rows
+
+
+async def _existing(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    if not ids:
+        return {}
+    table = tables.memories
+    rows = await tx.rows(select(table).where(table.c.tenant_id == tx.tenant_id, table.c.id.in_(ids)))
+    return {row["id"]: memory_of(row) for row in rows}
+
+
+def _fresh_memory(
+    ident: UUID, draft: MemoryDraft, principal: Principal, times: tuple[datetime, datetime]
+) -> Memory:
+    return memory_of(
+        {
+            "id": ident,
+            "text": draft.text,
+            "label": draft.label,
+            "layer": LABELS[draft.label].layer,
+            "status": "active",
+            "title": draft.title,
+            "confidence": draft.confidence,
+            "visibility": draft.visibility,
+            "user_id": principal.user_id,
+            "reader_users": draft.readers.users if draft.readers else [],
+            "reader_groups": draft.readers.groups if draft.readers else [],
+            "occurred_at": draft.occurred_at,
+            "valid_from": draft.valid_from,
+            "valid_to": draft.valid_to,
+            "created_at": times[0],
+            "updated_at": times[1],
+            "version": 1,
+            "subject": draft.subject,
+            "property": draft.property,
+            "conversation_id": draft.conversation_id,
+            "origin": draft.origin,
+            "tags": draft.tags,
+            "metadata": draft.metadata,
+        }
+    )

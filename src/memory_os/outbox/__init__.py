@@ -1,0 +1,1 @@
+"""The transactional outbox: events, their states, and the queue that workers claim from."""

@@ -1,0 +1,209 @@
+"""Projects claimed events: reads the aggregates' present state, derives, and sets the graph to it."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+from uuid import UUID
+
+from memory_os.domain.extraction import DeclaredNames
+from memory_os.graph.port import CoOccurrence, GraphBackend, GraphPatch
+from memory_os.metrics import PROJECTION_SECONDS
+from memory_os.outbox.queue import WORKER_ROLE, ClaimedEvent, Lease
+from memory_os.projection.derivation import extract_from, keep_mentions, read_declared_names, read_memories
+from memory_os.projection.nodes import entity_node, link_edge, memory_node, mention_edge, pair_edge, typed_edge
+from memory_os.storage.database import Database, Scope, Transaction
+
+
+@dataclass(slots=True)
+class Aggregates:
+    """The aggregates that a batch names, each once however many events it has."""
+
+    memories: set[UUID] = field(default_factory=set)
+    entities: set[UUID] = field(default_factory=set)
+    edges: set[UUID] = field(default_factory=set)
+    links: set[UUID] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, events: Iterable[ClaimedEvent]) -> Aggregates:
+        """The aggregates of events."""
+        found = cls()
+        sets = {
+            "memory": found.memories,
+            "entity": found.entities,
+            "edge": found.edges,
+            "entity_link": found.links,
+        }
+        for event in events:
+            sets[event.aggregate_type].add(event.aggregate_id)
+        return found
+
+
+class Projector:
+    """Makes one tenant's graph agree with the canonical rows of the aggregates that events name.
+
+    It is state-based: whatever the events say, the rows are read as they are now, so that doubled, late and reordered
+    events all end in the same graph.
+    """
+
+    def __init__(self, database: Database, backend: GraphBackend) -> None:
+        self._database = database
+        self._backend = backend
+        self._names: dict[UUID, tuple[UUID, DeclaredNames]] = {}
+
+    async def project(self, lease: Lease, events: Sequence[ClaimedEvent]) -> None:
+        """Project a batch of one tenant's events.
+
+        Raises:
+            GraphUnavailableError: The graph does not answer; nothing is wrong with the events.
+            FenceLostError: The tenant is somebody else's by now; nothing was written.
+            GraphDataError: Something in the batch can't be held by the graph.
+            Exception: Something in the batch can't be read or derived.
+        """
+        wanted = Aggregates.of(events)
+        scope = Scope(WORKER_ROLE, lease.tenant_id)
+        for entity_id in sorted(wanted.entities):
+            await self._extract_again(scope, entity_id, events[0].request_id)
+        started = time.perf_counter()
+        edges, links = await self._database.run(scope, lambda tx: _read_relations(tx, wanted))
+        _add_endpoints(wanted, edges, links)
+        memories = await self._database.run(scope, lambda tx: read_memories(tx, sorted(wanted.memories)))
+        extractions = extract_from(memories, await self._declared_names(lease, wanted, memories))
+        started = _measure("read", started)
+        in_graph = await self._backend.mentioned_entities(
+            lease.tenant_id, [str(memory_id) for memory_id in sorted(wanted.memories)]
+        )
+        started = _measure("graph_read", started)
+
+        async def derive(tx: Transaction) -> GraphPatch:
+            await keep_mentions(tx, extractions)
+            return await _patch(tx, wanted, memories, edges, links, in_graph)
+
+        patch = await self._database.run(scope, derive)
+        started = _measure("derive", started)
+        await self._backend.apply(lease.tenant_id, str(lease.token), patch)
+        _measure("graph_write", started)
+
+    async def derive_only(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> None:
+        """Extract from memories without touching the graph, for a rebuild that is going to read the derived rows."""
+        scope = Scope(WORKER_ROLE, tenant_id)
+
+        async def read(tx: Transaction) -> tuple[list[dict[str, Any]], DeclaredNames]:
+            return await read_memories(tx, memory_ids), await read_declared_names(tx)
+
+        memories, names = await self._database.run(scope, read)
+        extractions = extract_from(memories, names)
+        await self._database.run(scope, lambda tx: keep_mentions(tx, extractions))
+
+    async def _extract_again(self, scope: Scope, entity_id: UUID, request_id: str | None) -> None:
+        await self._database.run(
+            scope,
+            lambda tx: tx.touched(
+                "extract_again", {"tenant_id": tx.tenant_id, "entity_id": entity_id, "request_id": request_id}
+            ),
+        )
+
+    async def _declared_names(
+        self, lease: Lease, wanted: Aggregates, memories: Sequence[Mapping[str, Any]]
+    ) -> DeclaredNames:
+        """The tenant's declared names: read once a lease, and again whenever an entity is in the batch.
+
+        A name that is declared while an older set is in use is not missed: its own event, which comes through this
+        same lease later, has the memories with that name extracted again.
+        """
+        if all(row["text"] is None for row in memories):
+            return DeclaredNames(())
+        known = self._names.get(lease.tenant_id)
+        if known is None or known[0] != lease.token or wanted.entities:
+            names = await self._database.run(Scope(WORKER_ROLE, lease.tenant_id), read_declared_names)
+            self._names[lease.tenant_id] = known = (lease.token, names)
+        return known[1]
+
+    def forget(self, tenant_id: UUID) -> None:
+        """Drop what was cached for a lease that has ended."""
+        self._names.pop(tenant_id, None)
+
+
+def _measure(part: str, started: float) -> float:
+    now = time.perf_counter()
+    PROJECTION_SECONDS.labels(part).observe(now - started)
+    return now
+
+
+async def _read_relations(tx: Transaction, wanted: Aggregates) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    edges = links = list[dict[str, Any]]()
+    if wanted.edges:
+        edges = await tx.hot("projected_edges", {"tenant_id": tx.tenant_id, "ids": sorted(wanted.edges)})
+    if wanted.links:
+        links = await tx.hot("projected_links", {"tenant_id": tx.tenant_id, "ids": sorted(wanted.links)})
+    return edges, links
+
+
+def _add_endpoints(
+    wanted: Aggregates, edges: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
+) -> None:
+    """An edge needs both its nodes, and the events of those may still be waiting or dead: project them with it."""
+    for edge in edges:
+        wanted.memories |= {edge[side] for side in ("source_memory_id", "target_memory_id") if edge[side]}
+        wanted.entities |= {edge[side] for side in ("source_entity_id", "target_entity_id") if edge[side]}
+    for link in links:
+        wanted.entities.add(link["entity_id"])
+        if link["layer"] == "memory":
+            wanted.memories.add(link["target_id"])
+        elif link["layer"] == "entity":
+            wanted.entities.add(link["target_id"])
+
+
+async def _patch(
+    tx: Transaction,
+    wanted: Aggregates,
+    memories: Sequence[Mapping[str, Any]],
+    edges: Sequence[Mapping[str, Any]],
+    links: Sequence[Mapping[str, Any]],
+    in_graph: Mapping[str, frozenset[str]],
+) -> GraphPatch:
+    tenant = {"tenant_id": tx.tenant_id}
+    there = {row["id"] for row in memories}
+    rows = await tx.hot("mentions_of_memories", {**tenant, "ids": list(there)}) if there else []
+    mentions = [mention_edge(row) for row in rows]
+    # What a memory mentions now, and what the graph still says it mentions: their counts may all have changed.
+    involved: dict[str, set[str]] = defaultdict(set)
+    for memory_id, entity_ids in in_graph.items():
+        involved[memory_id] |= entity_ids
+    for mention in mentions:
+        involved[mention.memory_id].add(mention.entity_id)
+    touched = {UUID(entity_id) for group in involved.values() for entity_id in group} | wanted.entities
+    ids = sorted(touched)
+    await tx.touched("prune_derived_entities", {**tenant, "ids": ids})
+    entities = {row["id"]: row for row in await tx.hot("projected_entities", {**tenant, "ids": ids})}
+    return GraphPatch(
+        entities=[entity_node(entities[ident]) for ident in ids if ident in entities],
+        co_occurrences=await _pairs(tx, involved, entities),
+        memories=[memory_node(row) for row in memories],
+        mentions=mentions,
+        edges=[typed_edge(row) for row in edges],
+        deleted_edges=[str(ident) for ident in sorted(wanted.edges - {row["id"] for row in edges})],
+        links=[link_edge(row) for row in links],
+        deleted_links=[str(ident) for ident in sorted(wanted.links - {row["id"] for row in links})],
+        deleted_memories=[str(ident) for ident in sorted(wanted.memories - there)],
+        deleted_entities=[str(ident) for ident in ids if ident not in entities],
+    )
+
+
+async def _pairs(
+    tx: Transaction, involved: Mapping[str, set[str]], entities: Mapping[UUID, Any]
+) -> list[CoOccurrence]:
+    pairs = {pair for group in involved.values() for pair in combinations(sorted(group), 2)}
+    # A pair with an entity that is gone needs no edge removed: it goes with the node.
+    wanted = sorted((a, b) for a, b in pairs if UUID(a) in entities and UUID(b) in entities)
+    if not wanted:
+        return []
+    rows = await tx.hot(
+        "projected_pairs", {"tenant_id": tx.tenant_id, "a": [a for a, _ in wanted], "b": [b for _, b in wanted]}
+    )
+    records = {(str(row["entity_a"]), str(row["entity_b"])): row["records"] for row in rows}
+    return [pair_edge(a, b, records.get((a, b), 0)) for a, b in wanted]

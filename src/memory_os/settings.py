@@ -1,0 +1,142 @@
+"""The settings of the service: one frozen model, read from the environment and `.env`.
+
+The table in `docs/operating/settings.md` is generated from this model.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from memory_os.errors import StartupError
+
+
+class Settings(BaseSettings):
+    """Every setting of the service; the name in capitals is the environment variable."""
+
+    model_config = SettingsConfigDict(env_file=".env", extra="forbid", frozen=True, env_ignore_empty=True)
+
+    # --- stores
+    database_url: SecretStr | None = Field(
+        None, description="Postgres of the service, with a plain role: memory_os_app, or one that may become it."
+    )
+    worker_database_url: SecretStr | None = Field(
+        None, description="Postgres for workers (memory_os_worker, or a role that may become it); default DATABASE_URL."
+    )
+    owner_database_url: SecretStr | None = Field(
+        None, description="Postgres for `memory-os migrate`: may create roles and tables; default DATABASE_URL."
+    )
+    database_pool_size: int = Field(10, ge=1, le=200, description="Connections that one process keeps at most.")
+    database_prepare: bool = Field(
+        True, description="Prepared statements; set to false behind PgBouncer in transaction mode."
+    )
+    memory_os_home: Path = Field(Path(".memory-os"), description="Where `memory-os up` keeps its stores and files.")
+
+    # --- graph
+    enable_graph_memory: bool = Field(False, description="Enqueue graph events, project them and use the graph.")
+    graph_backend: Literal["networkx", "falkor"] = Field("networkx", description="Where the graph lives.")
+    graph_dir: Path = Field(Path(".memory-os/graph"), description="Folder of the networkx backend.")
+    falkor_host: str = Field("127.0.0.1", description="Host of FalkorDB.")
+    falkor_port: int = Field(6379, ge=1, le=65535, description="Port of FalkorDB.")
+    falkor_password: SecretStr | None = Field(None, description="Password of FalkorDB.")
+    graph_prefix: str = Field(
+        "memory_os", pattern=r"^[A-Za-z0-9_-]{1,64}$", description="First part of each graph key."
+    )
+
+    # --- embedding
+    embedding_provider: Literal["bundled", "http", "deterministic-for-tests"] = Field(
+        "bundled", description="Who makes vectors: the bundled model, an OpenAI-compatible endpoint, or a test double."
+    )
+    embedding_url: str | None = Field(None, description="Base URL of the endpoint, for EMBEDDING_PROVIDER=http.")
+    embedding_api_key: SecretStr | None = Field(None, description="Key of the endpoint.")
+    embedding_model: str | None = Field(None, description="Model that the endpoint is asked for.")
+    embedding_dimension: int | None = Field(None, ge=1, le=4096, description="Dimension, where it can't be probed.")
+    embedding_timeout_s: float = Field(10.0, gt=0, description="Seconds for one call to the endpoint.")
+    memory_os_allow_test_embedder: bool = Field(
+        False, description="Needed beside EMBEDDING_PROVIDER=deterministic-for-tests; never set it in production."
+    )
+
+    # --- worker
+    worker_batch_size: int = Field(100, ge=1, le=1000, description="Events that a worker claims at once.")
+    worker_poll_s: float = Field(5.0, gt=0, le=60, description="Seconds between polls when no notification comes.")
+    worker_lease_s: float = Field(30.0, gt=1, le=600, description="Seconds after which a silent worker's work is free.")
+    worker_concurrency: int = Field(2, ge=1, le=32, description="Tenants that one worker projects at the same time.")
+    outbox_max_attempts: int = Field(5, ge=5, le=5, description="Attempts before an event is dead (fixed at five).")
+    outbox_backoff_base_s: float = Field(2.0, gt=0, le=60, description="First bound of the full-jitter backoff.")
+    outbox_backoff_cap_s: float = Field(300.0, gt=0, le=3600, description="Largest bound of the backoff.")
+    outbox_retention_h: float = Field(24.0, gt=0, description="Hours that done events are kept.")
+    outbox_ready_max_age_s: float = Field(
+        900.0, gt=0, description="Oldest due event, in seconds, above which /readyz says not ready."
+    )
+    retrieval_retention_d: float = Field(30.0, gt=0, description="Days that the retrieval log is kept.")
+    idempotency_retention_h: float = Field(24.0, gt=0, description="Hours that an idempotency key is remembered.")
+
+    # --- api
+    host: str = Field("127.0.0.1", description="Address that the API listens on.")
+    port: int = Field(8080, ge=0, le=65535, description="Port that the API listens on; 0 takes a free one.")
+    max_body_bytes: int = Field(16 * 1024 * 1024, ge=1024, description="Largest request body.")
+    max_text_chars: int = Field(32_768, ge=100, le=1_000_000, description="Longest text of one memory.")
+    max_batch_items: int = Field(1000, ge=1, le=10_000, description="Most items of one batch.")
+    rate_limit_per_minute: int = Field(60_000, ge=0, description="Requests of one tenant a minute; 0 is no limit.")
+    console_secret: SecretStr | None = Field(
+        None, description="Key of the console's session cookies; default: a new one at each start."
+    )
+    console_cookie_secure: bool = Field(
+        False, description="Send the console's cookie over HTTPS only; set it wherever TLS ends before the service."
+    )
+
+    # --- logs
+    log_format: Literal["auto", "json", "console"] = Field("auto", description="auto: readable on a terminal only.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        if self.embedding_provider == "http" and not self.embedding_url:
+            raise ValueError("EMBEDDING_PROVIDER=http needs EMBEDDING_URL")
+        if self.embedding_provider == "deterministic-for-tests" and not self.memory_os_allow_test_embedder:
+            raise ValueError(
+                "EMBEDDING_PROVIDER=deterministic-for-tests is for tests only; unset it, or set "
+                "MEMORY_OS_ALLOW_TEST_EMBEDDER=1 in a test"
+            )
+        return self
+
+    def service_url(self) -> str:
+        """The URL that the API connects with.
+
+        Raises:
+            StartupError: If DATABASE_URL is unset.
+        """
+        if self.database_url is None:
+            raise StartupError("DATABASE_URL is unset: set it, or run `memory-os up` for the embedded stores")
+        return self.database_url.get_secret_value()
+
+    def worker_url(self) -> str:
+        """The URL that workers connect with."""
+        chosen = self.worker_database_url
+        return chosen.get_secret_value() if chosen else self.service_url()
+
+    def owner_url(self) -> str:
+        """The URL that migrations connect with."""
+        chosen = self.owner_database_url
+        return chosen.get_secret_value() if chosen else self.service_url()
+
+
+@lru_cache(maxsize=1)
+def load_settings() -> Settings:
+    """Read the settings once.
+
+    Raises:
+        StartupError: With one line a fault, if a setting is unknown, malformed or contradictory.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        lines = [
+            f"{'.'.join(str(part) for part in fault['loc']).upper() or 'settings'}: {fault['msg']}"
+            for fault in error.errors()
+        ]
+        raise StartupError("; ".join(lines)) from None

@@ -1,0 +1,197 @@
+"""The database: one engine a process, and the unit of work that enters a tenant for the length of a transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
+from uuid import UUID
+
+from psycopg import AsyncConnection, errors
+from psycopg.rows import dict_row
+from sqlalchemy import Executable, make_url
+from sqlalchemy.engine import CursorResult, RowMapping
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection as SqlConnection
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from memory_os.domain.principal import Principal
+
+T = TypeVar("T")
+
+RETRIES = 5
+"""How often a unit of work that lost a deadlock or a serialisation race is run again."""
+
+_ENTER = (
+    "SELECT set_config('role', %(db_role)s, true), set_config('memory_os.tenant_id', %(tenant)s, true), "
+    "set_config('memory_os.role', %(role)s, true), set_config('memory_os.user_id', %(user)s, true), "
+    "set_config('memory_os.groups', %(groups)s, true)"
+)
+
+
+def driver_url(url: str) -> str:
+    """A libpq URL (`postgresql://...`) as SQLAlchemy wants it for psycopg."""
+    return make_url(url).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+
+
+@cache
+def hot_statement(name: str) -> bytes:
+    """Text of `storage/sql/{name}.sql`: the statements that are tuned by hand stand one a file."""
+    return (files("memory_os.storage") / "sql" / f"{name}.sql").read_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a transaction enters: the database role and the tenant and principal that the policies read."""
+
+    db_role: str
+    tenant_id: UUID | None = None
+    role: str = ""
+    user_id: str | None = None
+    groups: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, principal: Principal) -> Scope:
+        """The scope of a request."""
+        return cls("memory_os_app", principal.tenant_id, principal.role, principal.user_id, principal.groups)
+
+    def parameters(self) -> dict[str, str]:
+        """The values of the statement that enters this scope."""
+        return {
+            "db_role": self.db_role,
+            "tenant": str(self.tenant_id) if self.tenant_id else "",
+            "role": self.role,
+            "user": self.user_id or "",
+            "groups": "\x1f".join(self.groups),
+        }
+
+
+class Transaction:
+    """One unit of work inside one tenant. Only `Database` begins and ends it.
+
+    `run` takes SQLAlchemy Core statements; `hot` takes the hand-tuned statements of `storage/sql` straight to the
+    driver, on the same connection.
+    """
+
+    def __init__(self, connection: SqlConnection, driver: AsyncConnection[Any], scope: Scope) -> None:
+        self._connection = connection
+        self._driver = driver
+        self.scope = scope
+
+    @property
+    def tenant_id(self) -> UUID:
+        """The tenant that this transaction has entered."""
+        if self.scope.tenant_id is None:
+            raise RuntimeError("this transaction has entered no tenant")
+        return self.scope.tenant_id
+
+    async def run(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> CursorResult[Any]:
+        """Execute a Core statement."""
+        return await self._connection.execute(statement, parameters)
+
+    async def rows(self, statement: Executable) -> Sequence[RowMapping]:
+        """All rows of a Core statement, as mappings."""
+        return (await self._connection.execute(statement)).mappings().all()
+
+    async def row(self, statement: Executable) -> RowMapping | None:
+        """The first row of a Core statement, or None."""
+        return (await self._connection.execute(statement)).mappings().first()
+
+    async def hot(self, name: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """All rows of a hand-tuned statement; an empty list for one that returns none."""
+        async with self._driver.cursor(row_factory=dict_row) as cursor:
+            await cursor.execute(hot_statement(name), parameters)
+            return await cursor.fetchall() if cursor.description else []
+
+    async def touched(self, name: str, parameters: Mapping[str, Any] | None = None) -> int:
+        """Number of rows that a hand-tuned statement changed."""
+        async with self._driver.cursor() as cursor:
+            await cursor.execute(hot_statement(name), parameters)
+            return cursor.rowcount
+
+
+class Database:
+    """A pool of connections to Postgres."""
+
+    def __init__(self, url: str, *, pool_size: int = 10, prepare: bool = True) -> None:
+        # psycopg prepares a statement at its fifth use; behind a transaction pooler that must be off.
+        arguments: dict[str, Any] = {"prepare_threshold": 5 if prepare else None}
+        self.engine: AsyncEngine = create_async_engine(
+            driver_url(url),
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_pre_ping=False,
+            pool_use_lifo=True,
+            pool_timeout=30,
+            connect_args=arguments,
+        )
+        self.url = url
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.engine.dispose()
+
+    @asynccontextmanager
+    async def transaction(self, scope: Scope) -> AsyncIterator[Transaction]:
+        """Begin a transaction inside `scope`; commits at the end of the block, rolls back on any exception."""
+        async with AsyncExitStack() as stack:
+            connection, driver = await self._enter(stack, scope)
+            try:
+                yield Transaction(connection, driver, scope)
+            except BaseException:
+                if driver.closed:
+                    await connection.invalidate()
+                else:
+                    await connection.rollback()
+                raise
+            await connection.commit()
+
+    async def _enter(self, stack: AsyncExitStack, scope: Scope) -> tuple[SqlConnection, AsyncConnection[Any]]:
+        """A connection inside `scope`; pooled ones that died with a restarted server are thrown away on the way."""
+        while True:
+            connection = await stack.enter_async_context(self.engine.connect())
+            raw = await connection.get_raw_connection()
+            driver: AsyncConnection[Any] = raw.driver_connection  # type: ignore[assignment]  # untyped by SQLAlchemy
+            try:
+                await driver.execute(_ENTER, scope.parameters())
+            except errors.OperationalError:
+                if not driver.closed:
+                    raise
+                await connection.invalidate()
+                await stack.aclose()
+                continue
+            return connection, driver
+
+    async def run(self, scope: Scope, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run `work` as one unit of work, again when it lost a deadlock, a race or a connection that had gone stale.
+
+        Args:
+            scope: What the transaction enters.
+            work: Called once for each try; must have no effect outside the transaction.
+        """
+        for attempt in range(RETRIES):
+            try:
+                async with self.transaction(scope) as transaction:
+                    return await work(transaction)
+            except (DBAPIError, errors.Error) as error:
+                if attempt + 1 == RETRIES or not _may_run_again(error):
+                    raise
+                # Full jitter; the first wait is about as long as the transaction that won.
+                await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - jitter, not a secret
+        raise AssertionError("unreachable")
+
+
+def _may_run_again(error: Exception) -> bool:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return isinstance(cause, errors.SerializationFailure | errors.DeadlockDetected)
+
+
+def is_connection_loss(error: BaseException) -> bool:
+    """Whether the database could not be reached or went away, as against refusing what was asked."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return isinstance(cause, errors.OperationalError | errors.InterfaceError | OSError | TimeoutError)

@@ -1,0 +1,117 @@
+"""Brings the schema to a revision, and makes the three roles where they are missing."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.pool import NullPool
+
+from alembic import command
+from memory_os.errors import StartupError
+from memory_os.storage.database import driver_url
+
+OWNER, APP, WORKER = "memory_os_owner", "memory_os_app", "memory_os_worker"
+LEAST_SERVER_VERSION = 180000
+"""Postgres 18: the generated names need its `casefold()`."""
+
+_LOCK = 0x4D454D4F
+"""Advisory lock that keeps two migrations of one database apart ("MEMO")."""
+
+
+def script_location() -> Path:
+    """Folder of the revisions: inside the installed package, or at the top of a source checkout.
+
+    Raises:
+        StartupError: If neither is there.
+    """
+    packaged = Path(str(files("memory_os"))) / "_alembic"
+    checkout = Path(str(files("memory_os"))).parents[1] / "alembic"
+    for place in (packaged, checkout):
+        if (place / "env.py").is_file():
+            return place
+    raise StartupError("the migrations are not in this installation: install memory-os anew")
+
+
+def alembic_config() -> Config:
+    """Alembic's configuration, without an ini file."""
+    config = Config()
+    config.set_main_option("script_location", str(script_location()).replace("%", "%%"))
+    return config
+
+
+def head() -> str:
+    """The revision that this version of the code needs."""
+    revision = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    if revision is None:
+        raise StartupError("the migrations have no head: install memory-os anew")
+    return revision
+
+
+def upgrade(owner_url: str, revision: str = "head") -> None:
+    """Make the roles and bring the schema to `revision`; doing it twice changes nothing.
+
+    Args:
+        owner_url: A role that may create tables, and roles where they are missing.
+        revision: An Alembic revision; `head` is what the code needs.
+
+    Raises:
+        StartupError: If the server is too old, or a role is missing and can't be made.
+    """
+    _run(owner_url, lambda config: command.upgrade(config, revision))
+
+
+def downgrade(owner_url: str, revision: str) -> None:
+    """Take the schema back to `revision`. This drops what later revisions made, data included."""
+    _run(owner_url, lambda config: command.downgrade(config, revision))
+
+
+def _run(owner_url: str, step: object) -> None:
+    config = alembic_config()
+    engine = create_engine(driver_url(owner_url), poolclass=NullPool)
+    try:
+        with engine.connect() as connection:
+            _check_server(connection)
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK})
+            _ensure_roles(connection)
+            connection.execute(text("SET lock_timeout = '5s'"))
+            connection.commit()
+            config.attributes["connection"] = connection
+            if callable(step):
+                step(config)
+            connection.commit()
+    finally:
+        engine.dispose()
+
+
+def current_revision(connection: Connection) -> str | None:
+    """The revision that the database is at; None for an empty one."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _check_server(connection: Connection) -> None:
+    number = int(connection.execute(text("SHOW server_version_num")).scalar_one())
+    if number < LEAST_SERVER_VERSION:
+        raise StartupError(f"Postgres {number // 10000} is too old: Memory OS needs Postgres 18 with pgvector 0.8")
+
+
+def _ensure_roles(connection: Connection) -> None:
+    for role, options in ((OWNER, "NOLOGIN"), (APP, "LOGIN"), (WORKER, "LOGIN")):
+        known = connection.execute(text("SELECT 1 FROM pg_roles WHERE rolname = :role"), {"role": role}).scalar()
+        if known is None:
+            try:
+                connection.execute(text(f"CREATE ROLE {role} {options} NOSUPERUSER NOBYPASSRLS"))
+            except Exception as error:
+                raise StartupError(
+                    f"role {role} is missing and this login may not create it: run `memory-os migrate` once with a "
+                    f"login that has CREATEROLE, or have an administrator run CREATE ROLE {role} {options}"
+                ) from error
+    # The owner's functions must be made by a member of the owner; a superuser is one anyway.
+    if not connection.execute(text("SELECT pg_has_role(current_user, :role, 'MEMBER')"), {"role": OWNER}).scalar():
+        connection.execute(text(f"GRANT {OWNER} TO CURRENT_USER"))
+    connection.execute(text(f"GRANT USAGE ON SCHEMA public TO {OWNER}, {APP}, {WORKER}"))
+    connection.execute(text(f"GRANT CREATE ON SCHEMA public TO {OWNER}"))

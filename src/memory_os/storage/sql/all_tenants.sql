@@ -1,0 +1,1 @@
+SELECT tenant_id FROM tenants WHERE tenant_id <> '00000000-0000-0000-0000-000000000000' ORDER BY tenant_id

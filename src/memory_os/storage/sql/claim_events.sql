@@ -1,0 +1,34 @@
+-- Pending and due, or leased and expired, oldest first; attempts count here and are committed before the work, so that an
+-- event that kills its worker dies after five attempts too. Claims nothing when the tenant's lease is somebody else's.
+WITH held AS MATERIALIZED (
+    UPDATE projection_leases SET lease_until = clock_timestamp() + %(lease_s)s * interval '1 second'
+    WHERE tenant_id = %(tenant_id)s AND token = %(token)s
+    RETURNING 1
+),
+expired AS MATERIALIZED (
+    SELECT id FROM outbox_events
+    WHERE tenant_id = %(tenant_id)s AND status = 'leased' AND lease_until < clock_timestamp()
+      AND EXISTS (SELECT 1 FROM held)
+    ORDER BY lease_until, id LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+),
+due AS MATERIALIZED (
+    SELECT id FROM outbox_events
+    WHERE tenant_id = %(tenant_id)s AND status = 'pending' AND available_at <= clock_timestamp()
+      AND EXISTS (SELECT 1 FROM held)
+    ORDER BY available_at, id LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+),
+taken AS MATERIALIZED (
+    SELECT id FROM expired UNION ALL SELECT id FROM due LIMIT %(batch)s
+)
+UPDATE outbox_events AS o
+SET status = CASE WHEN o.attempts >= 5 THEN 'dead' ELSE 'leased' END,
+    attempts = least(o.attempts + 1, 5),
+    lease_token = CASE WHEN o.attempts >= 5 THEN NULL ELSE %(token)s::uuid END,
+    lease_until = CASE WHEN o.attempts >= 5 THEN NULL
+                       ELSE clock_timestamp() + %(lease_s)s * interval '1 second' END,
+    finished_at = CASE WHEN o.attempts >= 5 THEN clock_timestamp() END,
+    last_error = CASE WHEN o.attempts >= 5 THEN 'LeaseExpired: five workers took it and none came back'
+                      ELSE o.last_error END
+FROM taken WHERE o.tenant_id = %(tenant_id)s AND o.id = taken.id
+RETURNING o.id, o.event_type, o.aggregate_type, o.aggregate_id, o.version, o.attempts, o.status, o.request_id,
+          o.created_at

@@ -1,0 +1,1 @@
+DELETE FROM mentions WHERE tenant_id = %(tenant_id)s AND memory_id = ANY (%(ids)s)

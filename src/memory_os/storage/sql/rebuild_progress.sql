@@ -1,0 +1,2 @@
+UPDATE graph_rebuilds SET phase = %(phase)s, total = %(total)s, processed = %(processed)s, heartbeat_at = now()
+WHERE tenant_id = %(tenant_id)s AND id = %(id)s AND status = 'running'

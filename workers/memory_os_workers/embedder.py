@@ -1,0 +1,71 @@
+"""The embedder: makes the vectors of memories that have none, because the model was down, or is another one now."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import structlog
+
+from memory_os.embedding.port import EmbedderUnavailableError
+from memory_os.memories.writing import vector_literal
+from memory_os.outbox.queue import WORKER_ROLE
+from memory_os.storage.checks import check_embedder
+from memory_os.storage.database import Scope, Transaction
+from memory_os_workers.context import WorkerContext
+
+log = structlog.get_logger(__name__)
+
+EVERY_S = 15.0
+BATCH = 64
+
+
+async def run(context: WorkerContext) -> None:
+    """Look for memories without a vector now and then, until the worker stops."""
+    while not context.stopping.is_set():
+        async with context.database.transaction(Scope(WORKER_ROLE)) as tx:
+            tenants = [row["tenant_id"] for row in await tx.hot("all_tenants")]
+        try:
+            for tenant_id in tenants:
+                while not context.stopping.is_set() and await embed_some(context, tenant_id) == BATCH:
+                    pass
+        except EmbedderUnavailableError as error:
+            log.warning("embedding_still_down", error=str(error))
+        await context.pause(EVERY_S)
+
+
+async def embed_some(context: WorkerContext, tenant_id: UUID) -> int:
+    """Embed up to `BATCH` memories of one tenant; returns how many were found. No transaction is open meanwhile."""
+    scope = Scope(WORKER_ROLE, tenant_id)
+    given = {"tenant_id": tenant_id, "batch": BATCH}
+    rows = await context.database.run(scope, lambda tx: tx.hot("memories_without_vector", given))
+    if not rows:
+        return 0
+    await check_embedder(context.database, WORKER_ROLE, await context.embedder.open())
+    vectors = await context.embedder.embed([row["text"] for row in rows])
+    identity = context.embedder.identity
+
+    async def keep(tx: Transaction) -> None:
+        kept = await tx.hot(
+            "mark_embedded",
+            {
+                "tenant_id": tenant_id,
+                "ids": [row["id"] for row in rows],
+                "texts": [row["text"] for row in rows],
+                "model": identity.model,
+            },
+        )
+        there = {row["id"] for row in kept}
+        pairs = [(row["id"], vector) for row, vector in zip(rows, vectors, strict=True) if row["id"] in there]
+        await tx.touched(
+            "insert_vectors",
+            {
+                "tenant_id": tenant_id,
+                "model": identity.model,
+                "dimension": identity.dimension,
+                "ids": [ident for ident, _ in pairs],
+                "vectors": [vector_literal(vector) for _, vector in pairs],
+            },
+        )
+
+    await context.database.run(scope, keep)
+    return len(rows)

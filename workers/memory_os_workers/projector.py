@@ -1,0 +1,162 @@
+"""The projector: takes tenants in turn, becomes the only writer of their graph, and drains their due events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+import structlog
+
+from memory_os.graph.port import FenceLostError, GraphUnavailableError
+from memory_os.metrics import EVENTS_PROJECTED, STALE_ACKS
+from memory_os.outbox.queue import ClaimedEvent, Lease
+from memory_os.storage.database import is_connection_loss
+from memory_os_workers.context import WorkerContext
+from memory_os_workers.holding import hold
+
+log = structlog.get_logger(__name__)
+
+BATCHES_A_TURN = 20
+"""Batches of one tenant before the next one has its turn: a busy tenant may not starve the others."""
+
+
+class LeaseLostError(Exception):
+    """The tenant is another worker's by now; whatever was in hand is dropped."""
+
+
+async def run(context: WorkerContext) -> None:
+    """Project until the worker stops."""
+    after = UUID(int=0)
+    while not context.stopping.is_set():
+        if (wait := context.breaker.seconds_to_probe()) > 0:
+            await context.pause(wait)
+            continue
+        if context.breaker.state == "half_open" and not await _probe(context):
+            continue
+        context.wake.clear()
+        tenants = await context.queue.due_tenants(after, context.settings.worker_concurrency)
+        if not tenants:
+            if after == UUID(int=0):
+                await _sleep_until_woken(context)
+            after = UUID(int=0)
+            continue
+        after = tenants[-1]
+        async with asyncio.TaskGroup() as group:
+            for tenant_id in tenants:
+                group.create_task(take_turn(context, tenant_id))
+
+
+async def take_turn(context: WorkerContext, tenant_id: UUID) -> None:
+    """Drain one tenant's due events for a while, if nobody else is at it."""
+    lease = await context.queue.lease(tenant_id)
+    if lease is None:
+        return
+    context.tally.busy += 1
+    try:
+        async with hold(context, lease):
+            await context.backend.take_fence(tenant_id, str(lease.token))
+            for _ in range(BATCHES_A_TURN):
+                if context.stopping.is_set() or context.breaker.state != "closed":
+                    return
+                events = await context.queue.claim(lease, context.settings.worker_batch_size)
+                if not events:
+                    return
+                await settle(context, lease, events)
+    except GraphUnavailableError as error:
+        _open_breaker(context, error)
+    except (LeaseLostError, FenceLostError):
+        log.warning("lease_lost", tenant_id=str(tenant_id))
+    finally:
+        context.tally.busy -= 1
+        context.projector.forget(tenant_id)
+        await context.queue.release(lease)
+
+
+async def settle(context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent]) -> None:
+    """Project events and record what became of each; a batch that fails is halved until the poison is alone."""
+    try:
+        await context.projector.project(lease, events)
+    except FenceLostError as error:
+        raise LeaseLostError from error
+    except Exception as error:
+        if isinstance(error, GraphUnavailableError) or is_connection_loss(error):
+            await _give_back(context, lease, events, error)
+            raise
+        if len(events) > 1:
+            middle = len(events) // 2
+            await settle(context, lease, events[:middle])
+            await settle(context, lease, events[middle:])
+            return
+        await _fail(context, lease, events[0], error)
+        return
+    finished = await context.queue.finish(lease, [event.id for event in events])
+    context.tally.done += finished
+    EVENTS_PROJECTED.labels("done").inc(finished)
+    if finished < len(events):
+        _count_stale(context, len(events) - finished)
+
+
+async def _fail(context: WorkerContext, lease: Lease, event: ClaimedEvent, error: Exception) -> None:
+    status = await context.queue.fail(lease, event, error)
+    if status is None:
+        _count_stale(context, 1)
+        return
+    context.tally.failed += 1
+    EVENTS_PROJECTED.labels("dead" if status == "dead" else "failed").inc()
+    log.warning(
+        "event_failed",
+        tenant_id=str(lease.tenant_id),
+        event_id=event.id,
+        request_id=event.request_id,
+        attempt=event.attempts,
+        status=status,
+        error_class=type(error).__name__,
+    )
+
+
+async def _give_back(
+    context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent], error: Exception
+) -> None:
+    """Refund the attempts of events that the infrastructure kept from being projected.
+
+    When it is Postgres that went away, the refund can't be written: the leases run out and the events come back with
+    the attempt spent, which is the safe side.
+    """
+    try:
+        await context.queue.refund(lease, [event.id for event in events], f"{type(error).__name__}: {error}", 0.0)
+    except Exception as lost:
+        if not is_connection_loss(lost):
+            raise
+
+
+def _count_stale(context: WorkerContext, count: int) -> None:
+    context.tally.stale_acks += count
+    STALE_ACKS.inc(count)
+
+
+def _open_breaker(context: WorkerContext, error: Exception) -> None:
+    context.breaker.fail(f"{type(error).__name__}: {error}")
+    log.warning("breaker_opened", reason=context.breaker.reason, probe_in_s=round(context.breaker.seconds_to_probe(), 2))
+
+
+async def _probe(context: WorkerContext) -> bool:
+    try:
+        await context.backend.ping()
+    except GraphUnavailableError as error:
+        _open_breaker(context, error)
+        return False
+    context.breaker.succeed()
+    log.info("breaker_closed")
+    return True
+
+
+async def _sleep_until_woken(context: WorkerContext) -> None:
+    """Until a notification or the poll; jittered, so that many workers don't poll at one moment."""
+    seconds = context.settings.worker_poll_s * context.source.uniform(0.5, 1.0)
+    waiting = [asyncio.create_task(context.wake.wait()), asyncio.create_task(context.stopping.wait())]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
