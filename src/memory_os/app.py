@@ -10,7 +10,6 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import RedocRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 
 from memory_os import __version__
@@ -21,10 +20,11 @@ from memory_os.api.envelope import TenantRate, refuse_unknown_parameters, reques
 from memory_os.api.routes import V1_CONTROLLERS
 from memory_os.api.service import livez, metrics, readyz
 from memory_os.api.services import Services
+from memory_os.domain.edge_types import EDGE_TYPES
 from memory_os.embedding.factory import make_embedder
 from memory_os.embedding.port import Embedder
 from memory_os.errors import MemoryOSError
-from memory_os.graph.facade import GraphMemory, make_graph
+from memory_os.graph.facade import GraphMemory, make_backend
 from memory_os.memories.service import MemoryService
 from memory_os.outbox.events import Outbox
 from memory_os.settings import Settings
@@ -51,14 +51,16 @@ def build_graph(settings: Settings) -> GraphMemory | None:
     if not settings.enable_graph_memory:
         return None
     password = settings.falkor_password
-    return make_graph(
+    backend = make_backend(
         settings.graph_backend,
+        edge_types=frozenset(EDGE_TYPES),
         directory=settings.graph_dir,
         host=settings.falkor_host,
         port=settings.falkor_port,
         password=password.get_secret_value() if password else None,
         prefix=settings.graph_prefix,
     )
+    return GraphMemory(backend)
 
 
 @asynccontextmanager

@@ -58,13 +58,14 @@ HOSTILE = [
     "*",
     "a:b:c",
     "{tag}",
-    "\u2028\u200b\x01\x7f",
+    "\u2028\u200b\x02\x7f",
     "emoji 🍕👩‍👩‍👧",
     "日本語 العربية",
     "new\nline\ttab\rreturn",
     "/* comment */ -- //",
-    " ",
-    "z" * 5_000,
+    "two  words",
+    "\u00a0",
+    "z" * 4_096,
 ]
 
 
@@ -338,6 +339,9 @@ async def test_mentioned_entities_tells_an_absent_memory_from_one_without_mentio
     mentioned = await graph.backend.mentioned_entities(TENANT, ["m", "n", "absent", "m"])
     assert mentioned == {"m": {"a", "b"}, "n": frozenset()}
     assert await graph.backend.mentioned_entities(TENANT, []) == {}
+    for impossible in (" m", "m\n", "", "nul\x00", "\ud800", "m\x01"):
+        assert await graph.backend.mentioned_entities(TENANT, [impossible]) == {}
+        assert await graph.expand(mref(impossible)) == []
 
 
 async def test_a_writer_that_lost_the_fence_changes_nothing(graph: Graph) -> None:
@@ -397,6 +401,10 @@ async def test_hostile_ids_and_names_are_data(graph: Graph) -> None:
         {"memories": [memory("nul\x00")]},
         {"memories": [memory("\ud800")]},
         {"memories": [memory("")]},
+        *(
+            {"memories": [memory(key)]}
+            for key in (" ", " m", "m ", "\tm", "m\n", "m\x01n", "z" * 4_097, "\u00e9" * 2_049)
+        ),
         {"memories": [memory("m", 2**63)]},
         {"memories": [memory("m", valid_from=-(2**63) - 1)]},
         {"memories": [memory("m", user_id=b"bytes")]},

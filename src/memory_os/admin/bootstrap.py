@@ -11,9 +11,10 @@ from uuid import UUID
 from sqlalchemy import and_, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from memory_os.admin.issuing import TokenDraft, insert_token
+from memory_os.admin.issuing import insert_token
 from memory_os.admin.reach import ROOT
 from memory_os.admin.tenants import MadeTenant, TenantDraft, create_tenant
+from memory_os.admin.token_rights import TokenDraft
 from memory_os.admin.tokens import hash_secret, split_token
 from memory_os.domain.principal import INSTANCE_TENANT, Principal
 from memory_os.errors import StartupError
@@ -21,6 +22,7 @@ from memory_os.storage import tables
 from memory_os.storage.database import Database, Scope, Transaction, is_connection_loss
 
 DEFAULT_TENANT = "default"
+_NAME = "bootstrap"
 _LOCK = 0x424F4F54
 """Advisory lock that keeps two first starts of one database apart ("BOOT")."""
 _COMMAND_LINE = Principal(INSTANCE_TENANT, ROOT)
@@ -52,14 +54,12 @@ async def ensure_instance(owner_url: str, *, known: Credentials | None) -> Crede
         await tx.run(select(func.pg_advisory_xact_lock(_LOCK)))
         if known is not None and await _still_good(tx, known):
             return known
-        root = await _root_token(tx, "bootstrap")
+        root = await _root_token(tx, _NAME)
         tenant_id = await _first_tenant(tx, known)
         if tenant_id is None:
-            made = await create_tenant(
-                tx, _COMMAND_LINE, TenantDraft(name=DEFAULT_TENANT), None, token_name="bootstrap"
-            )
+            made = await create_tenant(tx, _COMMAND_LINE, TenantDraft(name=DEFAULT_TENANT), None, first=_NAME)
             return Credentials(root, str(made.tenant.id), made.token.token)
-        draft = TokenDraft(role="admin", name="bootstrap", scopes=["act_as"])
+        draft = TokenDraft(role="admin", name=_NAME, scopes=["act_as"])
         issued = await insert_token(tx, _COMMAND_LINE, tenant_id, draft, None)
         return Credentials(root, str(tenant_id), issued.token)
 
@@ -119,9 +119,7 @@ async def _check_login(database: Database) -> None:
 
 
 async def _root_token(tx: Transaction, name: str) -> str:
-    await tx.run(
-        insert(tables.tenants).values(tenant_id=INSTANCE_TENANT, name="instance").on_conflict_do_nothing()
-    )
+    await tx.run(insert(tables.tenants).values(tenant_id=INSTANCE_TENANT, name="instance").on_conflict_do_nothing())
     return (await insert_token(tx, _COMMAND_LINE, INSTANCE_TENANT, TokenDraft(role=ROOT, name=name), None)).token
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from memory_os.admin.bootstrap import make_root_token, make_tenant
 from memory_os.admin.tenants import TenantDraft
 from memory_os.errors import InvalidInputError, StartupError
@@ -25,7 +27,10 @@ def create_tenant(owner_url: str, name: str, time_zone: str = "UTC") -> list[str
         StartupError: If the database or its login does not serve, or name or time zone can't be accepted.
     """
     try:
-        made = asyncio.run(make_tenant(owner_url, TenantDraft(name=name, time_zone=time_zone)))
+        draft = msgspec.convert({"name": name, "time_zone": time_zone}, TenantDraft)
+        made = asyncio.run(make_tenant(owner_url, draft))
+    except msgspec.ValidationError as error:
+        raise StartupError(str(error)) from None
     except InvalidInputError as error:
         faults = "; ".join(f"{fault.pointer.removeprefix('/')} {fault.detail}" for fault in error.errors)
         raise StartupError(faults or error.detail) from None

@@ -1,4 +1,4 @@
-"""Issuing tokens: create, list, rotate, revoke, and the rule that nobody hands out more than they have."""
+"""Issuing tokens: create, list, rotate, revoke."""
 
 from __future__ import annotations
 
@@ -12,34 +12,16 @@ from sqlalchemy import func, insert, select, update
 
 from memory_os.admin.audit import record
 from memory_os.admin.reach import ROOT, named_by_root, named_or_own, require_tenant
+from memory_os.admin.token_rights import TokenDraft, check_rights, check_token
 from memory_os.admin.tokens import make_token
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import INSTANCE_TENANT, Principal
-from memory_os.domain.roles import PERMISSIONS, SCOPES, check_role, check_scope
-from memory_os.domain.shapes import NO_NUL, Moment, UserId, check_moment, check_text
-from memory_os.domain.vocabulary import VocabularyError
-from memory_os.errors import ConflictError, FieldError, InvalidInputError, NotFoundError, PermissionDeniedError
-from memory_os.memories.checking import unknown_term
+from memory_os.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
 
 _TABLE = tables.tokens
-
-RoleName = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(PERMISSIONS)})]
-ScopeName = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(SCOPES)})]
-
-
-class TokenDraft(Struct, forbid_unknown_fields=True):
-    """A token as it is asked for. Root names the tenant, except for further root tokens."""
-
-    role: RoleName
-    name: Annotated[str, Meta(max_length=200, pattern=NO_NUL)] = ""
-    scopes: Annotated[list[ScopeName], Meta(max_length=8)] = []
-    user_id: UserId | None = None
-    groups: Annotated[list[UserId], Meta(max_length=200)] = []
-    expires_at: Moment | None = None
-    tenant_id: UUID | None = None
 
 
 class Token(Struct):
@@ -65,71 +47,12 @@ class IssuedToken(Token):
     token: Annotated[str, Meta(description="Shown this once; it can't be read again.")]
 
 
-def token_of(row: Mapping[str, Any]) -> Token:
+def token_of(row: Mapping[Any, Any]) -> Token:
     """A row of `tokens` as its admin sees it."""
     return Token(**{name: row[name] for name in Token.__struct_fields__})
 
 
-def check_token(draft: TokenDraft, principal: Principal) -> None:
-    """Check what is asked for, and that it is not more than the asker has.
-
-    Raises:
-        UnknownTermError: If role or scope are not in the vocabulary.
-        InvalidInputError: If the parts contradict each other, with a pointer for each fault.
-        PermissionDeniedError: If the token would have more rights than the principal.
-    """
-    pointer = "/role"
-    try:
-        check_role(draft.role)
-        for index, scope in enumerate(draft.scopes):
-            pointer = f"/scopes/{index}"
-            check_scope(scope)
-    except VocabularyError as error:
-        raise unknown_term(error, pointer) from None
-    faults = [
-        FieldError(f"/{field}", fault)
-        for field, text in (("name", draft.name), ("user_id", draft.user_id or ""), ("groups", "".join(draft.groups)))
-        if (fault := check_text(text))
-    ]
-    if draft.groups and draft.user_id is None:
-        faults.append(FieldError("/groups", "groups come with a user_id"))
-    if draft.user_id is not None and "act_as" in draft.scopes:
-        faults.append(FieldError("/scopes", "a token that is bound to a user can't act for others"))
-    if draft.expires_at is not None:
-        if fault := check_moment(draft.expires_at):
-            faults.append(FieldError("/expires_at", fault))
-        elif draft.expires_at <= datetime.now(UTC):
-            faults.append(FieldError("/expires_at", "must lie in the future"))
-    if draft.role == ROOT and (draft.user_id is not None or draft.scopes):
-        faults.append(FieldError("/role", "a root token has neither user nor scopes: it reads no records"))
-    if faults:
-        raise InvalidInputError("the token can't be made as it is", errors=faults)
-    check_rights(principal, draft.role, draft.scopes, draft.user_id, draft.groups)
-
-
-def check_rights(
-    principal: Principal, role: str, scopes: list[str], user_id: str | None, groups: list[str]
-) -> None:
-    """Refuse a token that could do or read what its maker can't. Root, whose tokens these are in the end, may all.
-
-    Raises:
-        PermissionDeniedError: Naming what is beyond the principal.
-    """
-    if principal.role == ROOT:
-        return
-    if not PERMISSIONS[role] <= PERMISSIONS[principal.role]:
-        raise PermissionDeniedError(f"the role {principal.role} can't hand out the role {role}")
-    if not principal.scopes.issuperset(scopes):
-        raise PermissionDeniedError("the token would have scopes that yours has not")
-    if user_id is None or (principal.user_id is None and "act_as" in principal.scopes):
-        return
-    if user_id != principal.user_id or not set(principal.groups).issuperset(groups):
-        raise PermissionDeniedError("a token for a user or group that you can't act for needs the act_as scope")
-
-
-async def create_token(
-    tx: Transaction, principal: Principal, draft: TokenDraft, request_id: str | None
-) -> IssuedToken:
+async def create_token(tx: Transaction, principal: Principal, draft: TokenDraft, request_id: str | None) -> IssuedToken:
     """Make a token.
 
     Raises:
@@ -183,7 +106,7 @@ async def _issued(
     tx: Transaction,
     principal: Principal,
     action: str,
-    row: Mapping[str, Any] | None,
+    row: Mapping[Any, Any] | None,
     secret: str,
     request_id: str | None,
 ) -> IssuedToken:
@@ -253,7 +176,7 @@ async def revoke_token(
     return token_of(changed)
 
 
-async def _locked(tx: Transaction, tenant_id: UUID, token_id: UUID) -> Mapping[str, Any]:
+async def _locked(tx: Transaction, tenant_id: UUID, token_id: UUID) -> Mapping[Any, Any]:
     statement = select(_TABLE).where(_TABLE.c.tenant_id == tenant_id, _TABLE.c.id == token_id)
     row = await tx.row(statement.with_for_update())
     if row is None:

@@ -13,7 +13,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from sqlalchemy import func, insert, select, update
 
 from memory_os.admin.audit import record
-from memory_os.admin.issuing import IssuedToken, TokenDraft, insert_token
+from memory_os.admin.issuing import IssuedToken, insert_token
+from memory_os.admin.token_rights import TokenDraft
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import INSTANCE_TENANT, Principal
 from memory_os.domain.shapes import Name, check_text
@@ -66,7 +67,7 @@ class MadeTenant(Struct):
     token: IssuedToken
 
 
-def tenant_of(row: Mapping[str, Any]) -> Tenant:
+def tenant_of(row: Mapping[Any, Any]) -> Tenant:
     """A row of `tenants` as root sees it."""
     return Tenant(row["tenant_id"], *(row[name] for name in Tenant.__struct_fields__[1:]))
 
@@ -97,26 +98,24 @@ def _time_zones() -> frozenset[str]:
 
 
 async def create_tenant(
-    tx: Transaction, principal: Principal, draft: TenantDraft, request_id: str | None, *, token_name: str = ""
+    tx: Transaction, principal: Principal, draft: TenantDraft, request_id: str | None, *, first: str = "first token"
 ) -> MadeTenant:
-    """Make a tenant and its first token.
+    """Make a tenant and its first token, which is called `first`.
 
     Raises:
         InvalidInputError: As `check_tenant`.
     """
     check_tenant(draft)
     row = await tx.row(
-        insert(_TABLE)
-        .values(tenant_id=new_id(), name=draft.name, time_zone=draft.time_zone)
-        .returning(_TABLE)
+        insert(_TABLE).values(tenant_id=new_id(), name=draft.name, time_zone=draft.time_zone).returning(_TABLE)
     )
     if row is None:
         raise AssertionError("a row that was just written can't be gone")
     tenant = tenant_of(row)
     detail = {"name": tenant.name, "time_zone": tenant.time_zone}
     await record(tx, principal, "tenant.create", "tenant", tenant.id, detail, request_id, tenant_id=tenant.id)
-    first = TokenDraft(role="admin", name=token_name or "first token", scopes=["act_as"])
-    return MadeTenant(tenant, await insert_token(tx, principal, tenant.id, first, request_id))
+    token = TokenDraft(role="admin", name=first, scopes=["act_as"])
+    return MadeTenant(tenant, await insert_token(tx, principal, tenant.id, token, request_id))
 
 
 async def get_tenant(tx: Transaction, tenant_id: UUID, *, lock: bool = False) -> Tenant:
@@ -166,10 +165,7 @@ async def change_tenant(
     if not values:
         return current
     row = await tx.row(
-        update(_TABLE)
-        .where(_TABLE.c.tenant_id == tenant_id)
-        .values(**values, updated_at=func.now())
-        .returning(_TABLE)
+        update(_TABLE).where(_TABLE.c.tenant_id == tenant_id).values(**values, updated_at=func.now()).returning(_TABLE)
     )
     if row is None:
         raise AssertionError("a locked row can't be gone")

@@ -58,16 +58,19 @@ def acting_for(principal: Principal, user_id: str | None, groups: tuple[str, ...
 
 
 def require_permission(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Guard: the caller's role must have the permission that the route names in `opt`.
+    """Guard: the caller's role must have a permission that the route names in `opt`.
 
     Raises:
         PermissionDeniedError: If it has not.
     """
     if handler.opt.get("public"):
         return
-    needed = handler.opt["permission"]
-    if needed not in PERMISSIONS[connection.user.role]:
-        raise PermissionDeniedError(f"the role {connection.user.role} does not have the permission {needed}")
+    named = handler.opt["permission"]
+    needed = (named,) if isinstance(named, str) else named
+    if PERMISSIONS[connection.user.role].isdisjoint(needed):
+        raise PermissionDeniedError(
+            f"the role {connection.user.role} does not have the permission {' or '.join(needed)}"
+        )
 
 
 def _acting(principal: Principal, connection: ASGIConnection[Any, Any, Any, Any]) -> Principal:

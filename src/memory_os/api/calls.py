@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 from litestar import Request, Response
-from litestar.params import Parameter
+from litestar.di import NamedDependency
+from litestar.params import HeaderParameter
 
 from memory_os.api.authentication import acting_for
 from memory_os.api.idempotency import Attempt, claim_key, find_answer, keep_answer
@@ -23,16 +24,16 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 _encode = msgspec.json.Encoder().encode
 
-IDEMPOTENCY_KEY = Parameter(
-    header="Idempotency-Key",
+IDEMPOTENCY_KEY = HeaderParameter(
+    name="Idempotency-Key",
     min_length=1,
     max_length=200,
     pattern=r"^[\x21-\x7e]+$",
     required=False,
     description="Repeat a request safely: the same key and request get the first answer.",
 )
-IF_MATCH = Parameter(
-    header="If-Match",
+IF_MATCH = HeaderParameter(
+    name="If-Match",
     max_length=40,
     required=False,
     description="The version that the change is meant for, as the ETag gave it.",
@@ -58,7 +59,7 @@ def raw_response(status: int, body: bytes, headers: dict[str, str] | None = None
     return Response(body, status_code=status, media_type="application/json", headers=headers)
 
 
-class Call:
+class ActiveCall:
     """One request in the hands of its handler."""
 
     def __init__(self, request: Request[Principal, str, Any]) -> None:
@@ -132,6 +133,10 @@ def parse_if_match(value: str | None) -> int | None:
     return int(match.group(1))
 
 
-async def provide_call(request: Request[Principal, str, Any]) -> Call:
+Call = NamedDependency[ActiveCall]
+"""How a handler asks for its call."""
+
+
+async def provide_call(request: Request[Principal, str, Any]) -> ActiveCall:
     """Dependency: the call."""
-    return Call(request)
+    return ActiveCall(request)

@@ -9,7 +9,7 @@ import msgspec
 from litestar import Controller, Request, Response, delete, get, patch, post
 from litestar.datastructures import ResponseHeader
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, RequestBody, Schema
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, Answer, Call, etag, parse_if_match
 from memory_os.api.parameters import CURSOR, LIMIT, Limit, MomentParameter
@@ -42,7 +42,7 @@ class MemoryController(Controller):
 
     @post("/", operation_id="storeMemory", opt={"permission": "write"}, summary="Store a memory")
     async def store(
-        self, data: MemoryDraft, call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
+        self, data: JSONBody[MemoryDraft], call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
     ) -> Response[StoredMemory]:
         """Store a memory. 201 when it is new, 200 when the same id was stored with the same text before."""
         call.act_for(data.user_id)
@@ -99,12 +99,12 @@ class MemoryController(Controller):
     async def list_all(
         self,
         call: Call,
-        label: Annotated[str | None, Parameter(schema_extra={"enum": list(LABELS)})] = None,
-        status: Annotated[str | None, Parameter(schema_extra={"enum": list(STATUSES)})] = None,
-        user_id: UserId | None = None,
-        tag: Key | None = None,
-        conversation_id: Key | None = None,
-        subject: Key | None = None,
+        label: Annotated[str | None, QueryParameter(schema_extra={"enum": list(LABELS)})] = None,
+        status: Annotated[str | None, QueryParameter(schema_extra={"enum": list(STATUSES)})] = None,
+        user_id: FromQuery[UserId | None] = None,
+        tag: FromQuery[Key | None] = None,
+        conversation_id: FromQuery[Key | None] = None,
+        subject: FromQuery[Key | None] = None,
         created_after: MomentParameter = None,
         created_before: MomentParameter = None,
         cursor: Annotated[Cursor | None, CURSOR] = None,
@@ -116,14 +116,14 @@ class MemoryController(Controller):
 
     @get("/{memory_id:uuid}", operation_id="getMemory", opt={"permission": "read"}, summary="Read a memory",
          response_headers=[ResponseHeader(name="ETag", documentation_only=True, description="The version, quoted.")])
-    async def get_one(self, memory_id: UUID, call: Call) -> Response[Memory]:
+    async def get_one(self, memory_id: FromPath[UUID], call: Call) -> Response[Memory]:
         """Read one memory; 404 alike for absent, invisible and other tenants' ones."""
         memory = await call.read(lambda tx: get_memory(tx, memory_id))
         return Answer(memory, headers=etag(memory.version)).response()
 
     @patch("/{memory_id:uuid}", operation_id="changeMemory", opt={"permission": "write"}, summary="Change a memory")
     async def change(
-        self, memory_id: UUID, data: MemoryPatch, call: Call, if_match: Annotated[str | None, IF_MATCH] = None
+        self, memory_id: FromPath[UUID], data: JSONBody[MemoryPatch], call: Call, if_match: Annotated[str | None, IF_MATCH] = None
     ) -> Response[ChangedMemory]:
         """Change fields of a memory; what was there before goes to the audit log."""
         service = call.services.memories
@@ -138,7 +138,7 @@ class MemoryController(Controller):
     @delete("/{memory_id:uuid}", operation_id="deleteMemory", opt={"permission": "write"}, status_code=200,
             summary="Delete a memory")
     async def remove(
-        self, memory_id: UUID, call: Call, if_match: Annotated[str | None, IF_MATCH] = None
+        self, memory_id: FromPath[UUID], call: Call, if_match: Annotated[str | None, IF_MATCH] = None
     ) -> Deleted:
         """Delete a memory with its vector, mentions, edges and links."""
         service, version = call.services.memories, parse_if_match(if_match)

@@ -82,6 +82,8 @@ def field_error(message: str) -> FieldError:
     sentence, _, path = message.partition(" - at ")
     parts = re.findall(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]", path)
     pointer = "".join(f"/{name or index}" for name, index in parts)
+    if named := re.search(r"(?:unknown|missing required) field `([^`]+)`", sentence):
+        pointer += f"/{named.group(1)}"
     return FieldError(pointer, sentence.replace("`", ""))
 
 

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from memory_os.api.audit import AuditController
+from memory_os.api.graph import GraphController
 from memory_os.api.memories import MemoryController
+from memory_os.api.outbox import OutboxController
+from memory_os.api.tenants import TenantController
+from memory_os.api.tokens import TokenController
 
-V1_CONTROLLERS = (MemoryController,)
+V1_CONTROLLERS = (
+    MemoryController,
+    GraphController,
+    OutboxController,
+    TenantController,
+    TokenController,
+    AuditController,
+)

@@ -10,13 +10,13 @@ from litestar import Controller, Response, delete, get, post
 from memory_os.admin.issuing import (
     IssuedToken,
     Token,
-    TokenDraft,
     create_token,
     list_tokens,
     revoke_token,
     rotate_token,
 )
 from memory_os.admin.reach import named_or_own
+from memory_os.admin.token_rights import TokenDraft
 from memory_os.api.calls import IDEMPOTENCY_KEY, Answer, Call
 from memory_os.api.parameters import CURSOR, LIMIT, TENANT, Limit
 from memory_os.domain.shapes import Cursor
@@ -58,8 +58,13 @@ class TokenController(Controller):
         tenant = named_or_own(call.principal, tenant_id)
         return await call.read(lambda tx: list_tokens(tx, tenant, cursor, limit))
 
-    @post("/{token_id:uuid}/rotate", operation_id="rotateToken", opt=_ALLOWED, status_code=200,
-          summary="Give a token a new secret")
+    @post(
+        "/{token_id:uuid}/rotate",
+        operation_id="rotateToken",
+        opt=_ALLOWED,
+        status_code=200,
+        summary="Give a token a new secret",
+    )
     async def rotate(
         self,
         token_id: UUID,
@@ -77,9 +82,7 @@ class TokenController(Controller):
         return await call.write(work)
 
     @delete("/{token_id:uuid}", operation_id="revokeToken", opt=_ALLOWED, status_code=200, summary="Revoke a token")
-    async def revoke(
-        self, token_id: UUID, call: Call, tenant_id: Annotated[UUID | None, TENANT] = None
-    ) -> Token:
+    async def revoke(self, token_id: UUID, call: Call, tenant_id: Annotated[UUID | None, TENANT] = None) -> Token:
         """Revoke a token for good; it is refused from the next request on."""
         tenant = named_or_own(call.principal, tenant_id)
         return await call.read(lambda tx: revoke_token(tx, call.principal, tenant, token_id, call.request_id))

@@ -20,6 +20,14 @@ _LONGEST_TOKEN: Final = 256
 _LONGEST_GAP: Final = 8
 """Characters of white space and punctuation that may lie between two words of a name."""
 
+_PLAIN_GAPS: Final = frozenset({"", " ", "-", " & ", "_", "."})
+
+_PROCLITICS: Final = frozenset("\u0648\u0641\u0628\u0644\u0643\u05d5\u05d4\u05d1\u05db\u05dc\u05de\u05e9")
+"""Arabic and Hebrew words of one letter (and, in, to, from, the ...) that are written onto the word after them."""
+
+_SHORTEST_STEM: Final = 3
+"""Letters that must be left of a word without its proclitic; shorter ones are words of their own too often."""
+
 _KANA_WORD: Final = 2
 """Katakana names of up to this many letters must stand alone: longer foreign words are full of them."""
 
@@ -122,14 +130,19 @@ class DeclaredNames:
         node.names = _Names(key, capital, _needs_room(atoms))
 
     def _scan(self, text: str) -> list[DeclaredMatch]:
-        atoms, starts, ends = _read(text)
         first = self._root.children
+        if text.isascii() and first.keys().isdisjoint(_ascii_token.findall(text.lower())):
+            # Most texts name nobody: this costs a tenth of the walk below.
+            return []
+        atoms, starts, ends = _read(text)
         found = []
         for index, atom in enumerate(atoms):
-            node = first.get(atom)
+            node, begin = first.get(atom), starts[index]
+            if node is None and atom[:1] in _PROCLITICS and len(atom) > _SHORTEST_STEM:
+                node, begin = first.get(atom[1:]), begin + 1
             if node is None or (index and starts[index] == starts[index - 1]):
                 continue
-            if match := _follow(node, index, text, atoms, starts, ends):
+            if match := _follow(node, begin, index, text, atoms, starts, ends):
                 found.append(match)
         return found
 
@@ -169,12 +182,7 @@ def _read(text: str) -> tuple[list[str], list[int], list[int]]:
 @lru_cache(maxsize=16_384)
 def _fold(token: str) -> tuple[str, ...]:
     # Texts repeat their words: the cache turns 7 us of normalisation into 0.1 us.
-    name = canonical_name(token)
-    return tuple(_atom.findall(name)) if not _separators_only(name) else ()
-
-
-def _separators_only(name: str) -> bool:
-    return all(not part for part in _token.findall(name))
+    return tuple(_atom.findall(canonical_name(token)))
 
 
 def _needs_room(atoms: tuple[str, ...]) -> str:
@@ -186,29 +194,32 @@ def _needs_room(atoms: tuple[str, ...]) -> str:
 
 
 def _follow(
-    node: _Node, index: int, text: str, atoms: list[str], starts: list[int], ends: list[int]
+    node: _Node, begin: int, index: int, text: str, atoms: list[str], starts: list[int], ends: list[int]
 ) -> DeclaredMatch | None:
     """The longest name that begins at the atom `index` and stands there in its own right."""
-    begin, last, best = starts[index], len(atoms), None
+    last, candidates = len(atoms), []
     while True:
-        end = ends[index]
-        whole = index + 1 == last or starts[index + 1] != starts[index]
-        if node.names and whole and _stands(text, begin, end, node.names):
-            best = DeclaredMatch(begin, end, node.names.key)
+        if node.names:
+            candidates.append((index, node.names))
         index += 1
         if index == last or not node.children:
-            return best
+            break
         following = node.children.get(atoms[index])
-        if following is None or not _bridged(text, end, starts[index], atoms[index - 1]):
-            return best
+        if following is None or not _bridged(text, ends[index - 1], starts[index], atoms[index - 1]):
+            break
         node = following
+    for end, names in reversed(candidates):
+        whole = end + 1 == last or starts[end + 1] != starts[end]
+        if whole and _stands(text, begin, ends[end], names):
+            return DeclaredMatch(begin, ends[end], names.key)
+    return None
 
 
 def _bridged(text: str, end: int, start: int, before: str) -> bool:
     """Whether two words with this gap between them can belong to one name: no sentence ends there."""
-    if start - end <= 1 or text[end:start] == " & ":
-        return True
     gap = text[end:start]
+    if gap in _PLAIN_GAPS:
+        return True
     if len(gap) > _LONGEST_GAP or _sentence_gap.search(gap):
         return False
     # A full stop and a space end a sentence, except after an initial or a short abbreviation (J. Smith, St. Louis).

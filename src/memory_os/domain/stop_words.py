@@ -3,6 +3,8 @@
 All entries are case-folded. A declared name wins over all of these lists.
 """
 
+# ruff: noqa: RUF001 - the Cyrillic and Greek letters are meant
+
 from __future__ import annotations
 
 from typing import Final
@@ -18,7 +20,8 @@ PRONOUNS: Final = _words(
     we our ours ourselves they them their theirs themselves who whom whose what which this that these those
     someone somebody something anyone anybody anything everyone everybody everything nobody nothing none ich
     mich mir dich dir er sie wir uns ihr ihm ihn ihnen es je tu il elle nous vous ils elles ella nosotros ellos
-    ellas usted ustedes io lei lui noi voi loro eu ele ela eles elas ik jij hij zij wij jullie
+    ellas usted ustedes io lei lui noi voi loro eu ele ela eles elas ik jij hij zij wij jullie я ты он она оно
+    мы вы они εγώ εσύ εμείς εσείς
     """
 )
 """Never part of a name: a phrase ends at one."""
@@ -50,25 +53,27 @@ STARTERS: Final = _words(
     obviously clearly generally specifically especially additionally similarly consequently nevertheless
     nonetheless regardless according due thanks thank please sorry hello hi hey hiya dear bye goodbye cheers
     congrats congratulations welcome yes no yeah yep nope ok okay sure well wow oh ah ooh aww haha lol omg hmm
-    um uh good cool awesome amazing perfect false happy glad absolutely definitely totally exactly indeed
-    certainly agreed done not all any both each either every few many more most much neither other others
-    another several some such same own whole do does did doing don't is are was were be been being am have has
-    had having can could cannot would shall should might must let lets got get gets getting go goes going gone
-    went come comes came coming make makes made making take takes took taking use uses used using see sees saw
-    seen seeing say says said saying tell tells told telling ask asks asked asking call calls called calling
-    meet meets met meeting visit visits visited visiting send sends sent sending email remind check reviewed
-    reviewing buy bought buying add added adding remember note notes noted consider considering given based
-    following including keep keeps kept keeping give gives gave giving find found finding think thinks thought
-    thinking know knows knew known feel feels felt feeling want wants wanted need needs needed like likes liked
-    loved loving look looks looked looking try tries tried trying work works worked working start starts started
-    starting stop stopped run runs ran running talk talks talked talking speak speaks spoke speaking read write
-    wrote writing show shows showed put set help helps helped helping move moved moving live lives lived living
-    leave left played playing pay paid paying sell sold hear heard listen watch watched wait bring brought begin
-    began seems sounds turns und oder aber wenn weil dass im zum zur mit von bei nach aus für über unter vor auf
-    heute morgen gestern jetzt dann hier dort auch nicht kein keine ist sind war et ou mais si quand avec pour
-    dans sur sous chez demain maintenant alors aussi pas est sont était pero cuando con para por sobre ayer hoy
-    mañana ahora también son era ma quando ieri oggi domani ora poi anche sono mas com ontem hoje amanhã agora
-    maar als voor op gisteren vandaag nu ook niet zijn
+    um uh woah whoa woohoo yay aw ouch oops phew gosh anytime hang bet good cool awesome amazing perfect false
+    happy glad absolutely definitely totally exactly indeed certainly agreed done not all any both each either
+    every few many more most much neither other others another several some such same own whole do does did
+    doing don't is are was were be been being am have has had having can could cannot would shall should might
+    must let lets got get gets getting go goes going gone went come comes came coming make makes made making
+    take takes took taking use uses used using see sees saw seen seeing say says said saying tell tells told
+    telling ask asks asked asking call calls called calling meet meets met meeting visit visits visited visiting
+    send sends sent sending email remind check reviewed reviewing buy bought buying add added adding remember
+    note notes noted consider considering given based following including keep keeps kept keeping give gives
+    gave giving find found finding think thinks thought thinking know knows knew known feel feels felt feeling
+    want wants wanted need needs needed like likes liked loved loving look looks looked looking try tries tried
+    trying work works worked working start starts started starting stop stopped run runs ran running talk talks
+    talked talking speak speaks spoke speaking read write wrote writing show shows showed put set help helps
+    helped helping move moved moving live lives lived living leave left played playing pay paid paying sell sold
+    hear heard listen watch watched wait bring brought begin began seems sounds turns und oder aber wenn weil
+    dass im zum zur mit von bei nach aus für über unter vor auf heute morgen gestern jetzt dann hier dort auch
+    nicht kein keine ist sind war et ou mais si quand avec pour dans sur sous chez demain maintenant alors aussi
+    pas est sont était pero cuando con para por sobre ayer hoy mañana ahora también son era ma quando ieri oggi
+    domani ora poi anche sono mas com ontem hoje amanhã agora maar als voor op gisteren vandaag nu ook niet zijn
+    в на и а но с к по из от для это как когда если потом сегодня вчера завтра και στο στη στην στον με για από
+    σήμερα χθες
     """
 )
 """Words that begin sentences: dropped from the front of a capitalised phrase that does."""
@@ -76,7 +81,7 @@ STARTERS: Final = _words(
 SMALL_WORDS: Final = _words(
     """
     a an the and or but of in on at by for to from with as if der die das den dem ein eine les un une uno una
-    unos unas il lo gli het een os non co ex vice self anti pre post pro re mid sub
+    unos unas il lo gli het een os ο η το τα οι τη την τον non co ex vice self anti pre post pro re mid sub
     """
 )
 """Dropped at both edges of a capitalised phrase; inside (Lord Of The Rings) they stay."""
@@ -92,18 +97,25 @@ NOT_NAMES: Final = _words(
 
 HONORIFICS: Final = _words(
     """
-    mr mrs ms miss mx dr prof professor sir madam lord lady herr frau mme mlle monsieur madame señor señora sr
-    sra signor signora
+    mr mrs ms mx dr prof professor sir madam herr frau mme mlle monsieur madame señor señora sr sra signor
+    signora
     """
 )
 """Dropped before a name: Dr. Weiss and Weiss are one person."""
 
+NAME_ABBREVIATIONS: Final = _words(
+    """
+    mr mrs ms mx dr prof professor sir madam herr frau mme mlle monsieur madame señor señora sr sra signor
+    signora st mt ft gen col lt sgt capt rev hon
+    """
+)
+"""Abbreviations after whose full stop a name goes on."""
+
 ABBREVIATIONS: Final = _words(
     """
-    mr mrs ms miss mx dr prof professor sir madam lord lady herr frau mme mlle monsieur madame señor señora sr
-    sra signor signora st mt ft gen col lt sgt capt rev hon jr vs etc inc ltd co corp bros dept est fig no nr
-    vol ed eds approx resp e.g i.e cf al op ca bzw usw z.b d.h u.a jan feb mar apr jun jul aug sep sept oct nov
-    dec
+    mr mrs ms mx dr prof professor sir madam herr frau mme mlle monsieur madame señor señora sr sra signor
+    signora st mt ft gen col lt sgt capt rev hon jr vs etc inc ltd co corp bros dept est fig no nr vol ed eds
+    approx resp e.g i.e cf al op ca bzw usw z.b d.h u.a jan feb mar apr jun jul aug sep sept oct nov dec
     """
 )
 """A full stop after one of these does not end the sentence."""

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 from uuid import UUID
 
-from memory_os.graph.encoder import check_text, render_query
+from memory_os.graph.encoder import is_id, render_query
 from memory_os.graph.expansion import Neighbourhood, Reach, expand
 from memory_os.graph.falkor_reads import (
     COUNTS,
@@ -39,8 +40,20 @@ from memory_os.graph.falkor_reads import (
 )
 from memory_os.graph.falkor_server import FalkorAddress, FalkorServer, MissingGraphError, Reply
 from memory_os.graph.falkor_writer import FalkorWriter
-from memory_os.graph.patches import KINDS, normalise
-from memory_os.graph.port import Bounds, GraphDump, GraphPatch, GraphStats, GraphUnavailableError, NodeRef, Path, Seed
+from memory_os.graph.patches import normalise
+from memory_os.graph.port import (
+    Bounds,
+    GraphDump,
+    GraphPatch,
+    GraphStats,
+    GraphUnavailableError,
+    NodeKind,
+    NodeRef,
+    Path,
+    Seed,
+)
+
+Result = TypeVar("Result")
 
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
@@ -68,12 +81,17 @@ class FalkorBackend:
         self._edge_types = edge_types
         self._server = FalkorServer(address)
         self._writer = FalkorWriter(self._server)
+        self._reads: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> None:
         """Do nothing: the first call connects."""
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Give up reads that nobody waits for any more, and close all connections."""
+        for task in self._reads:
+            task.cancel()
+        if self._reads:
+            await asyncio.wait(self._reads)
         await self._server.close()
 
     async def ping(self) -> str:
@@ -90,7 +108,7 @@ class FalkorBackend:
 
     async def mentioned_entities(self, tenant_id: UUID, memory_ids: Sequence[str]) -> Mapping[str, frozenset[str]]:
         """The entities that each memory mentions in the graph at present; absent memories are left out."""
-        ids = list(dict.fromkeys(check_text(memory_id) for memory_id in memory_ids))
+        ids = list(dict.fromkeys(filter(is_id, memory_ids)))
         pages = [ids[start : start + IDS] for start in range(0, len(ids), IDS)]
         replies = await self._read(tenant_id, [render_query(MENTIONED, {"ids": page}) for page in pages])
         return read_mentioned(replies)
@@ -105,20 +123,17 @@ class FalkorBackend:
         """
 
         async def neighbours(refs: Sequence[NodeRef], reach: Reach) -> Mapping[NodeRef, Neighbourhood]:
-            by_kind = {kind: [ref.id for ref in refs if ref.kind == kind] for kind in KINDS}
-            asked = [kind for kind in KINDS if by_kind[kind]]
-            queries = [ask_neighbours(kind, by_kind[kind], reach, self._edge_types, as_of) for kind in asked]
-            around: dict[NodeRef, Neighbourhood] = {}
+            by_kind: dict[NodeKind, list[str]] = {}
+            for ref in filter(lambda ref: is_id(ref.id), refs):
+                by_kind.setdefault(ref.kind, []).append(ref.id)
+            queries = [ask_neighbours(kind, ids, reach, self._edge_types, as_of) for kind, ids in by_kind.items()]
             replies = await self._read(tenant_id, queries)
-            for kind, reply in zip(asked, replies, strict=bool(replies)):
+            around: dict[NodeRef, Neighbourhood] = {}
+            for kind, reply in zip(by_kind, replies, strict=bool(replies)):
                 around |= read_neighbours(kind, reply)
             return around
 
-        try:
-            async with asyncio.timeout(bounds.budget_ms / 1000):
-                return await expand(neighbours, seeds, bounds)
-        except TimeoutError as error:
-            raise GraphUnavailableError(f"The expansion took longer than {bounds.budget_ms} ms.") from error
+        return await self._within(bounds.budget_ms, expand(neighbours, seeds, bounds))
 
     async def stats(self, tenant_id: UUID) -> GraphStats:
         """Counts, kept by the server, and the strongest entities."""
@@ -155,6 +170,30 @@ class FalkorBackend:
 
     def _scratch(self, tenant_id: UUID) -> str:
         return f"{self._live(tenant_id)}:scratch"
+
+    async def _within(self, budget_ms: int, work: Coroutine[None, None, Result]) -> Result:
+        """Wait for a read, and give it up when its time is over.
+
+        It runs as a task of its own: `asyncio.timeout` around the client's calls was seen to be swallowed by the client's
+        own look at its socket (redis 8.1), and the call then lasted as long as the server liked.
+        """
+        task = asyncio.get_running_loop().create_task(work)
+        self._reads.add(task)
+        task.add_done_callback(self._forget)
+        try:
+            done, _ = await asyncio.wait({task}, timeout=budget_ms / 1000)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if not done:
+            task.cancel()
+            raise GraphUnavailableError(f"The expansion took longer than {budget_ms} ms.")
+        return task.result()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._reads.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen here: nobody waits for a read that was given up
 
     async def _read(self, tenant_id: UUID, queries: Sequence[str]) -> list[Reply]:
         """Run the queries in one round trip; no replies at all where there is no graph."""

@@ -15,15 +15,17 @@ from dataclasses import dataclass
 
 from memory_os.graph.encoder import render_query
 from memory_os.graph.expansion import LINK
-from memory_os.graph.falkor_queries import KINDS, LABELS, Batch, Row
+from memory_os.graph.falkor_queries import KINDS, LABELS, Batch, Row, number_columns
 from memory_os.graph.port import GraphPatch, NodeRef
 
+_EDGE_COLUMNS = ("id", "source", "target", "confidence", "count")
 _EDGE_VALUES = "SET e.confidence = r.confidence, e.co_reference_count = r.count"
+_LINK_COLUMNS = ("id", "source", "target", "relationship", "confidence", "valid_from", "valid_to")
 _LINK_VALUES = (
     "SET e.relationship = r.relationship, e.confidence = r.confidence, "
     "e.valid_from = r.valid_from, e.valid_to = r.valid_to"
 )
-_DELETE_LONELY = "MATCH (n:Record {id: r.id}) WHERE indegree(n) + outdegree(n) = 0 DELETE n"
+_DELETE_LONELY = "MATCH (n:Record {id: r[0]}) WHERE indegree(n) + outdegree(n) = 0 DELETE n"
 
 Key = tuple[bool, str]
 """Whether it is a link, and its id: links and typed edges are counted apart."""
@@ -110,34 +112,30 @@ def write_declared(patch: GraphPatch, present: Present) -> Iterator[Batch]:
     )
     yield from _set_places(wanted)
     for label, ids in ((LABELS["memory"], patch.deleted_memories), (LABELS["entity"], patch.deleted_entities)):
-        yield f"MATCH (n:{label} {{id: r.id}}) DETACH DELETE n", [{"id": node} for node in ids]
+        yield f"MATCH (n:{label} {{id: r[0]}}) DETACH DELETE n", [(node,) for node in ids]
     # Every record that an edge leaves may be lonely now; one that an edge has just reached, only if its other end went.
     left = [place for places in present.places.values() for place in places]
     if patch.deleted_memories or patch.deleted_entities:
         left += [place for place, _ in wanted.values()]
     ends = [end for place in left for end in (place.source, place.target)]
     lonely = dict.fromkeys([*present.records, *(end.id for end in ends if end.kind == "record")])
-    yield _DELETE_LONELY, [{"id": record} for record in lonely]
+    yield _DELETE_LONELY, [(record,) for record in lonely]
 
 
 def _wanted(patch: GraphPatch) -> dict[Key, tuple[Place, Row]]:
-    wanted: dict[Key, tuple[Place, Row]] = {}
-    for edge in patch.edges:
-        wanted[False, edge.id] = (
-            Place(edge.type, edge.source, edge.target),
-            {"confidence": edge.confidence, "count": edge.co_reference_count},
-        )
-    for link in patch.links:
-        wanted[True, link.id] = (
+    """Give the place of each edge and link, and the values that follow its id and ends in a row."""
+    edges = {
+        (False, edge.id): (Place(edge.type, edge.source, edge.target), (edge.confidence, edge.co_reference_count))
+        for edge in patch.edges
+    }
+    links = {
+        (True, link.id): (
             Place(LINK, NodeRef("entity", link.entity_id), link.target),
-            {
-                "relationship": link.relationship,
-                "confidence": link.confidence,
-                "valid_from": link.valid_from,
-                "valid_to": link.valid_to,
-            },
+            (link.relationship, link.confidence, link.valid_from, link.valid_to),
         )
-    return wanted
+        for link in patch.links
+    }
+    return {**edges, **links}
 
 
 def _edge_types(indexed: Collection[str]) -> list[str]:
@@ -147,31 +145,33 @@ def _edge_types(indexed: Collection[str]) -> list[str]:
 def _delete_places(gone: Iterable[tuple[str, Place]]) -> Iterator[Batch]:
     rows: dict[str, list[Row]] = defaultdict(list)
     for key, place in gone:
-        rows[place.type].append({"id": key})
+        rows[place.type].append((key,))
     for edge_type, ids in rows.items():
-        yield f"MATCH ()-[e:{edge_type} {{id: r.id}}]->() DELETE e", ids
+        yield f"MATCH ()-[e:{edge_type} {{id: r[0]}}]->() DELETE e", ids
 
 
 def _set_places(wanted: Mapping[Key, tuple[Place, Row]]) -> Iterator[Batch]:
     rows: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for (_, key), (place, values) in wanted.items():
         group = (place.type, LABELS[place.source.kind], LABELS[place.target.kind])
-        rows[group].append({"id": key, "source": place.source.id, "target": place.target.id, **values})
+        rows[group].append((key, place.source.id, place.target.id, *values))
     for (edge_type, source, target), edges in rows.items():
-        yield from _make_records(source, target, edges)
-        yield (
+        columns, values = (_LINK_COLUMNS, _LINK_VALUES) if edge_type == LINK else (_EDGE_COLUMNS, _EDGE_VALUES)
+        texts = (
+            *_make_records(source, target),
             f"MATCH (a:{source} {{id: r.source}}) MATCH (b:{target} {{id: r.target}}) "
-            f"MERGE (a)-[e:{edge_type} {{id: r.id}}]->(b) {_LINK_VALUES if edge_type == LINK else _EDGE_VALUES}",
-            edges,
+            f"MERGE (a)-[e:{edge_type} {{id: r.id}}]->(b) {values}",
         )
+        for text in texts:
+            yield number_columns(text, *columns), edges
 
 
-def _make_records(source: str, target: str, edges: Sequence[Row]) -> Iterator[Batch]:
+def _make_records(source: str, target: str) -> Iterator[str]:
     """Make the records that edges name, each only where the edge's other end is there: no ghosts."""
     record = LABELS["record"]
     if source == target == record:
-        yield "MERGE (a:Record {id: r.source}) MERGE (b:Record {id: r.target})", edges
+        yield "MERGE (a:Record {id: r.source}) MERGE (b:Record {id: r.target})"
     elif target == record:
-        yield f"MATCH (a:{source} {{id: r.source}}) MERGE (b:Record {{id: r.target}})", edges
+        yield f"MATCH (a:{source} {{id: r.source}}) MERGE (b:Record {{id: r.target}})"
     elif source == record:
-        yield f"MATCH (b:{target} {{id: r.target}}) MERGE (a:Record {{id: r.source}})", edges
+        yield f"MATCH (b:{target} {{id: r.target}}) MERGE (a:Record {{id: r.source}})"

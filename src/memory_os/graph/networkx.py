@@ -128,9 +128,8 @@ class NetworkxBackend:
 
     async def mentioned_entities(self, tenant_id: UUID, memory_ids: Sequence[str]) -> Mapping[str, frozenset[str]]:
         """The entities that each memory mentions in the graph at present; absent memories are left out."""
-        ids = [check_text(memory_id) for memory_id in memory_ids]
         tenant = await self._find(tenant_id)
-        return tenant.graph.mentioned_entities(ids) if tenant else {}
+        return tenant.graph.mentioned_entities(memory_ids) if tenant else {}
 
     async def expand(
         self, tenant_id: UUID, seeds: Sequence[Seed], bounds: Bounds, *, as_of: int | None = None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from memory_os.graph.encoder import canonical_float, check_int, check_text
+from memory_os.graph.encoder import canonical_float, check_id, check_int, check_text
 from memory_os.graph.port import (
     CoOccurrence,
     EntityNode,
@@ -77,14 +77,7 @@ def _name(row: object) -> str:
 
 
 def _ids(ids: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(_id(value) for value in ids))
-
-
-def _id(value: object) -> str:
-    text = check_text(value)
-    if not text:
-        raise GraphDataError("An id in the graph can't be empty.")
-    return text
+    return list(dict.fromkeys(check_id(value) for value in ids))
 
 
 def _optional_int(value: int | None) -> int | None:
@@ -94,12 +87,12 @@ def _optional_int(value: int | None) -> int | None:
 def _ref(ref: NodeRef) -> NodeRef:
     if ref.kind not in KINDS:
         raise GraphDataError(f"A node is one of {', '.join(KINDS)}.")
-    return NodeRef(ref.kind, _id(ref.id))
+    return NodeRef(ref.kind, check_id(ref.id))
 
 
 def _entity(row: EntityNode) -> EntityNode:
     return EntityNode(
-        id=_id(row.id),
+        id=check_id(row.id),
         name=check_text(row.name),
         type=check_text(row.type),
         strength=canonical_float(row.strength),
@@ -109,7 +102,7 @@ def _entity(row: EntityNode) -> EntityNode:
 
 def _memory(row: MemoryNode) -> MemoryNode:
     return MemoryNode(
-        id=_id(row.id),
+        id=check_id(row.id),
         label=check_text(row.label),
         status=check_text(row.status),
         version=check_int(row.version),
@@ -120,11 +113,11 @@ def _memory(row: MemoryNode) -> MemoryNode:
 
 
 def _mention(row: Mention) -> Mention:
-    return Mention(_id(row.memory_id), _id(row.entity_id), canonical_float(row.weight))
+    return Mention(check_id(row.memory_id), check_id(row.entity_id), canonical_float(row.weight))
 
 
 def _co_occurrence(row: CoOccurrence) -> CoOccurrence:
-    checked = CoOccurrence(_id(row.a), _id(row.b), canonical_float(row.weight), check_int(row.count))
+    checked = CoOccurrence(check_id(row.a), check_id(row.b), canonical_float(row.weight), check_int(row.count))
     if checked.a >= checked.b:
         raise GraphDataError("A pair of entities is written once, the smaller id first.")
     if checked.count < 0:
@@ -138,7 +131,7 @@ def _edge(row: TypedEdge, edge_types: frozenset[str]) -> TypedEdge:
         raise GraphDataError(f"{row.type!a} is no edge type.")
     return replace(
         row,
-        id=_id(row.id),
+        id=check_id(row.id),
         type=str.__str__(row.type),
         source=_ref(row.source),
         target=_ref(row.target),
@@ -150,8 +143,8 @@ def _edge(row: TypedEdge, edge_types: frozenset[str]) -> TypedEdge:
 def _link(row: LinkEdge) -> LinkEdge:
     return replace(
         row,
-        id=_id(row.id),
-        entity_id=_id(row.entity_id),
+        id=check_id(row.id),
+        entity_id=check_id(row.entity_id),
         target=_ref(row.target),
         relationship=check_text(row.relationship),
         confidence=canonical_float(row.confidence),

@@ -94,6 +94,11 @@ def _values(patch: MemoryPatch, current: Memory) -> dict[str, Any]:
     return values
 
 
+async def _forget_extraction(tx: Transaction, memory_id: UUID) -> None:
+    done = tables.extractions
+    await tx.run(delete(done).where(done.c.tenant_id == tx.tenant_id, done.c.memory_id == memory_id))
+
+
 async def _replace_vector(tx: Transaction, memory_id: UUID, embedded: Embedded | None) -> None:
     vectors = tables.memory_embeddings
     await tx.run(delete(vectors).where(vectors.c.tenant_id == tx.tenant_id, vectors.c.memory_id == memory_id))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import any_, literal, select
 
 from memory_os.errors import NotFoundError
 from memory_os.memories.model import Memory, Readers
@@ -87,7 +87,7 @@ async def list_memories(tx: Transaction, wanted: MemoryFilter, cursor: str | Non
         if (value := getattr(wanted, column)) is not None:
             statement = statement.where(columns[column] == value)
     if wanted.tag is not None:
-        statement = statement.where(columns.tags.any(wanted.tag))
+        statement = statement.where(literal(wanted.tag) == any_(columns.tags))
     if wanted.created_after is not None:
         statement = statement.where(columns.created_at >= wanted.created_after)
     if wanted.created_before is not None:

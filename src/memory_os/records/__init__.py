@@ -1,0 +1,1 @@
+"""Business memory of one shape: observations, procedures and outcomes."""

@@ -155,6 +155,7 @@ class Database:
         """A connection inside `scope`; pooled ones that died with a restarted server are thrown away on the way."""
         while True:
             connection = await stack.enter_async_context(self.engine.connect())
+            await connection.begin()  # what the driver runs by itself would not be committed otherwise
             raw = await connection.get_raw_connection()
             driver: AsyncConnection[Any] = raw.driver_connection  # type: ignore[assignment]  # untyped by SQLAlchemy
             try:

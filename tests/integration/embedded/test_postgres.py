@@ -142,7 +142,15 @@ def test_the_client_programs_dump_and_copy_the_cluster(postgres: EmbeddedPostgre
     assert (directory / "copy/memory_os.conf").exists()
 
 
-def test_a_killed_master_with_a_busy_backend_is_recovered_from(postgres: EmbeddedPostgres) -> None:
+def test_a_killed_master_with_a_busy_backend_is_recovered_from(directory: Path) -> None:
+    postgres = EmbeddedPostgres(directory / "home")  # durable: an acknowledged row must be there afterwards
+    try:
+        kill_under_load(postgres)
+    finally:
+        postgres.stop()
+
+
+def kill_under_load(postgres: EmbeddedPostgres) -> None:
     url = postgres.start().owner
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS n")

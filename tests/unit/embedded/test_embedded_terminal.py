@@ -105,13 +105,18 @@ def test_a_request_is_only_noted_between_steps_and_ends_a_wait_at_once() -> None
 
 def test_a_request_cuts_an_interruptible_step_short_but_not_its_cleaning_up() -> None:
     cleaned = []
+
+    def step() -> None:
+        try:
+            send(signal.SIGINT)
+            pytest.fail("the step went on")
+        finally:
+            send(signal.SIGINT)
+            cleaned.append(True)
+
     with StopSignals() as signals:
         with pytest.raises(StopRequested), signals.interruptible():
-            try:
-                send(signal.SIGINT)
-            finally:
-                send(signal.SIGINT)
-                cleaned.append(True)
+            step()
         assert signals.requests == 2
     assert cleaned == [True]
 

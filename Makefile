@@ -1,0 +1,61 @@
+# Memory OS: `make help` lists the targets.
+SHELL := /bin/bash
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+TEST_PROCESSES ?= 2
+
+.PHONY: help run test test-quick check fix docs bench clean lock
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/.run: requirements/run.txt pyproject.toml
+	@echo "==> [1/2] virtual environment and pinned dependencies (once; about a minute)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/run.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@echo "==> [2/2] tools of tests and checks"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	@touch $@
+
+run: $(VENV)/.run ## Run everything on this machine: stores, API, console, a worker
+	@$(BIN)/memory-os up
+
+test: $(VENV)/.dev check ## Everything that has to pass: checks and all tests
+	@scripts/ensure-chromium
+	@echo "==> tests on real stores, $(TEST_PROCESSES) processes"
+	@$(PYTEST) -n $(TEST_PROCESSES) --dist loadgroup -m "not chaos"
+	@echo "==> chaos: killed workers, stopped stores"
+	@$(PYTEST) -m chaos
+
+test-quick: $(VENV)/.dev ## The unit tests alone
+	@$(PYTEST) tests/unit -q
+
+check: $(VENV)/.dev ## Format, lint, types, direction of imports
+	@echo "==> checks"
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+fix: $(VENV)/.dev ## Format, and mend what the linter can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: $(VENV)/.dev ## Build the documentation into site/
+	@$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.run ## Every benchmark, JSON into benchmarks/results/
+	@for b in writes projection retrieval rebuild; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+
+lock: $(VENV)/.dev ## Pin the dependencies anew
+	@$(BIN)/pip-compile -q --strip-extras --no-emit-index-url --no-emit-find-links --extra embedded -o requirements/run.txt pyproject.toml requirements/build.in
+	@$(BIN)/pip-compile -q --strip-extras --no-emit-index-url --no-emit-find-links -c requirements/run.txt -o requirements/dev.txt requirements/dev.in
+
+clean: ## Remove the virtual environment and build products; data in .memory-os stays
+	@rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .mypy_cache .hypothesis

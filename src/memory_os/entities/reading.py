@@ -1,0 +1,153 @@
+"""Reading entities: one, and lists with filters. Row-level security decides what a reader sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, distinct, func, or_, select
+from sqlalchemy.engine import RowMapping
+
+from memory_os.entities.model import Entity
+from memory_os.errors import NotFoundError
+from memory_os.memories.model import Readers
+from memory_os.storage import tables
+from memory_os.storage.database import Transaction
+from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
+
+_TABLE = tables.entities
+_COLUMNS = tuple(
+    column for column in _TABLE.c if column.name not in {"tenant_id", "search", "embedding", "embedding_model"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFilter:
+    """What a list is narrowed to; None leaves a field alone.
+
+    `name` matches by canonical form, an entity's own name or any alias. `declared=False` lists what was only ever
+    mentioned.
+    """
+
+    entity_type: str | None = None
+    name: str | None = None
+    status: str | None = None
+    user_id: str | None = None
+    declared: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Mentions:
+    records: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+
+
+async def get_entity(tx: Transaction, entity_id: UUID, *, lock: bool = False) -> Entity:
+    """One entity.
+
+    Args:
+        tx: The unit of work.
+        entity_id: Its id.
+        lock: Keep others from changing it until the end of the transaction.
+
+    Raises:
+        NotFoundError: If it is absent or this reader may not see it.
+    """
+    statement = _select(tx).where(_TABLE.c.id == entity_id)
+    rows = await tx.rows(statement.with_for_update() if lock else statement)
+    if not rows:
+        raise NotFoundError("there is no such entity")
+    return (await read_entities(tx, rows))[0]
+
+
+async def find_entity(tx: Transaction, entity_id: UUID) -> Entity | None:
+    """One entity, or None."""
+    found = await read_entities(tx, await tx.rows(_select(tx).where(_TABLE.c.id == entity_id)))
+    return found[0] if found else None
+
+
+async def list_entities(tx: Transaction, wanted: EntityFilter, cursor: str | None, limit: int) -> Page[Entity]:
+    """Entities, newest first, one page at a time."""
+    columns = _TABLE.c
+    statement = _select(tx).where(columns.declared == wanted.declared)
+    if not wanted.declared:
+        statement = statement.where(columns.mention_records > 0)
+    for column in ("entity_type", "status", "user_id"):
+        if (value := getattr(wanted, column)) is not None:
+            statement = statement.where(columns[column] == value)
+    if wanted.name is not None:
+        names = tables.entity_names.c
+        canonical = func.memory_os_canonical_name(wanted.name)
+        known = select(names.entity_id).where(names.tenant_id == tx.tenant_id, names.canonical_name == canonical)
+        # Derived entities have no rows in entity_names: their only name is their own.
+        statement = statement.where(or_(columns.canonical_name == canonical, columns.id.in_(known)))
+    rows = await tx.rows(newest_first(statement, columns.created_at, columns.id, cursor, limit))
+    page, next_cursor = cut(rows, limit, lambda row: encode_cursor(row["created_at"], row["id"]))
+    return Page(await read_entities(tx, page), next_cursor)
+
+
+async def read_entities(tx: Transaction, rows: Sequence[RowMapping]) -> list[Entity]:
+    """Rows of `entities` as this reader sees them, with the mentions that the reader may know of."""
+    seen = await _mentions(tx, [row["id"] for row in rows if row["mention_records"]])
+    return [_entity_of(row, seen.get(row["id"], _Mentions())) for row in rows]
+
+
+def returned_columns() -> tuple[Any, ...]:
+    """The columns that `read_entities` wants of an INSERT or UPDATE that returns its rows."""
+    return _COLUMNS
+
+
+def _select(tx: Transaction) -> Select[Any]:
+    return select(*_COLUMNS).where(_TABLE.c.tenant_id == tx.tenant_id)
+
+
+async def _mentions(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, _Mentions]:
+    if not ids:
+        return {}
+    mentions, memories = tables.mentions.c, tables.memories.c
+    moment = func.coalesce(memories.occurred_at, memories.created_at)
+    rows = await tx.rows(
+        select(
+            mentions.entity_id,
+            func.count(distinct(mentions.memory_id)).label("records"),
+            func.min(moment).label("first"),
+            func.max(moment).label("last"),
+        )
+        .select_from(
+            tables.mentions.join(
+                tables.memories,
+                (memories.tenant_id == mentions.tenant_id) & (memories.id == mentions.memory_id),
+            )
+        )
+        .where(mentions.tenant_id == tx.tenant_id, memories.tenant_id == tx.tenant_id, mentions.entity_id.in_(ids))
+        .group_by(mentions.entity_id)
+    )
+    return {row["entity_id"]: _Mentions(row["records"], row["first"], row["last"]) for row in rows}
+
+
+def _entity_of(row: RowMapping, seen: _Mentions) -> Entity:
+    return Entity(
+        id=row["id"],
+        name=row["name"],
+        canonical_name=row["canonical_name"],
+        entity_type=row["entity_type"],
+        aliases=list(row["aliases"]),
+        summary=row["summary"],
+        payload=row["payload"],
+        confidence=row["confidence"],
+        status=row["status"],
+        visibility=row["visibility"],
+        user_id=row["user_id"],
+        readers=Readers(users=list(row["reader_users"]), groups=list(row["reader_groups"])),
+        declared=row["declared"],
+        first_seen=seen.first,
+        last_seen=seen.last,
+        mention_count=seen.records,
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        version=row["version"],
+    )

@@ -1,0 +1,99 @@
+"""What is in a tenant's graph, as a reader may know it, and how far it is behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from msgspec import Struct
+from sqlalchemy import select
+
+from memory_os.errors import UnavailableError
+from memory_os.graph.facade import GraphMemory
+from memory_os.graph.port import EntityNode, GraphError
+from memory_os.graph.port import GraphStats as Counts
+from memory_os.outbox.gauges import Lag, graph_lag
+from memory_os.storage import tables
+from memory_os.storage.database import Transaction
+
+
+class TopEntity(Struct):
+    """An entity with its strength in the graph (0 to 5) and the number of memories that mention it."""
+
+    id: UUID
+    name: str
+    strength: float
+    mentions: int
+
+
+class LagReport(Struct):
+    """Events that still have to be projected, and the age in seconds of the oldest."""
+
+    events: int
+    seconds: float
+
+
+class GraphReport(Struct):
+    """What is in a tenant's graph. Up to `position`, every event has been projected or parked."""
+
+    enabled: bool
+    backend: str | None
+    nodes: int
+    edges: int
+    entity_nodes: int
+    memory_nodes: int
+    edges_by_type: dict[str, int]
+    top_entities: list[TopEntity]
+    lag: LagReport
+    position: int
+
+
+async def count_graph(graph: GraphMemory | None, tenant_id: UUID) -> Counts:
+    """Ask the backend, outside of any transaction; all zero while graph memory is off.
+
+    Raises:
+        UnavailableError: If the graph can't answer.
+    """
+    if graph is None:
+        return Counts()
+    try:
+        return await graph.stats(tenant_id)
+    except GraphError:
+        raise UnavailableError(
+            "the graph does not answer now; what is stored is safe", headers={"Retry-After": "5"}
+        ) from None
+
+
+async def report_graph(tx: Transaction, graph: GraphMemory | None, tenant_id: UUID, counts: Counts) -> GraphReport:
+    """The counts with names and lag.
+
+    Names come from the canonical rows under the reader's row-level security: an entity that the reader may not see is
+    left out.
+    """
+    lag = Lag(0, 0.0, 0) if graph is None else await graph_lag(tx, tenant_id)
+    return GraphReport(
+        enabled=graph is not None,
+        backend=graph.backend.name if graph is not None else None,
+        nodes=counts.nodes,
+        edges=counts.edges,
+        entity_nodes=counts.entity_nodes,
+        memory_nodes=counts.memory_nodes,
+        edges_by_type=dict(counts.edges_by_type),
+        top_entities=await _visible(tx, tenant_id, counts.top_entities),
+        lag=LagReport(lag.events, lag.seconds),
+        position=lag.position,
+    )
+
+
+async def _visible(tx: Transaction, tenant_id: UUID, top: Sequence[tuple[EntityNode, int]]) -> list[TopEntity]:
+    columns = tables.entities.c
+    ids = [UUID(node.id) for node, _ in top]
+    if not ids:
+        return []
+    rows = await tx.rows(select(columns.id, columns.name).where(columns.tenant_id == tenant_id, columns.id.in_(ids)))
+    names = {row["id"]: row["name"] for row in rows}
+    return [
+        TopEntity(ident, names[ident], node.strength, mentions)
+        for ident, (node, mentions) in zip(ids, top, strict=True)
+        if ident in names
+    ]

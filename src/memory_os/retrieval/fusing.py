@@ -1,0 +1,80 @@
+"""One order out of the arms' scores, and the mild boosts that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from math import prod
+from types import MappingProxyType
+from typing import Final
+
+from memory_os.domain.labels import LABELS
+from memory_os.domain.ranking import boost, confidence_boost, min_max_fusion, recency_boost, reinforcement_boost
+from memory_os.retrieval.arms import Ref
+from memory_os.retrieval.hydrating import Hydrated, Record
+from memory_os.retrieval.trails import Trail
+
+ARM_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"vector": 1.0, "text": 1.0, "graph": 0.6})
+"""What each arm counts in the fusion. The graph brings context rather than answers. Ours; not tuned."""
+
+DECIMALS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A record that some arm found: its fused score, and by arm its rank (from 1) and its own score."""
+
+    record: Record
+    score: float
+    ranks: Mapping[str, int]
+    scores: Mapping[str, float]
+    trail: Trail | None
+
+
+def fuse(
+    vector: Mapping[Ref, float], words: Mapping[Ref, float], trails: list[Trail], hydrated: Hydrated, now: datetime
+) -> list[Candidate]:
+    """Candidates, best first, ties by id.
+
+    The default is the weighted sum of min-max scores: on LoCoMo's development turns its recall@10 is 66.8, that of
+    reciprocal rank fusion 55.7 (k = 60) or 65.8 (k = 10).
+
+    Args:
+        vector: Similarities, best first.
+        words: Text ranks, best first.
+        trails: What the graph led to, best first.
+        hydrated: What the reader may see; anything else is dropped.
+        now: The time asked about, from which ages are counted.
+    """
+    by_ref = {trail.ref: trail for trail in trails}
+    arms = {"vector": vector, "text": words, "graph": {trail.ref: trail.score for trail in trails}}
+    seen: dict[str, dict[Ref, float]] = {
+        name: {ref: score for ref, score in hits.items() if (record := hydrated.record(ref)) and record.declared}
+        for name, hits in arms.items()
+    }
+    ranks = {name: {ref: rank for rank, ref in enumerate(hits, start=1)} for name, hits in seen.items()}
+    records = {ref: record for hits in seen.values() for ref in hits if (record := hydrated.record(ref))}
+    factors = {ref: _factor(record, by_ref.get(ref), now) for ref, record in records.items()}
+    return [
+        Candidate(
+            record=records[ref],
+            score=round(score, DECIMALS),
+            ranks={name: places[ref] for name, places in ranks.items() if ref in places},
+            scores={name: round(hits[ref], DECIMALS) for name, hits in seen.items() if ref in hits},
+            trail=by_ref.get(ref),
+        )
+        for ref, score in boost(min_max_fusion(seen, ARM_WEIGHTS), factors)
+    ]
+
+
+def _factor(record: Record, trail: Trail | None, now: datetime) -> float:
+    label = LABELS.get(record.label or "") if record.ref.type == "memory" else None
+    age = (now - record.date).total_seconds()
+    return prod(
+        (
+            confidence_boost(record.confidence),
+            recency_boost(label.lifecycle if label else "immutable", age),
+            reinforcement_boost(trail.reinforced if trail else 0),
+        )
+    )

@@ -1,0 +1,160 @@
+"""What of all that was found this reader may see: the one place where ids become records, under row-level security."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from memory_os.graph.expansion import CO_OCCURS, LINK, MENTIONS
+from memory_os.graph.port import NodeRef, Path, Step
+from memory_os.retrieval.arms import Ref, Window
+from memory_os.retrieval.walking import node_of
+from memory_os.storage.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as its reader may see it. `label` of an entity is its type; only declared entities stand for themselves."""
+
+    ref: Ref
+    label: str | None
+    title: str | None
+    text: str
+    date: datetime
+    status: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    confidence: float
+    declared: bool
+    superseded_by: UUID | None
+
+    @property
+    def name(self) -> str:
+        """What a path calls the record."""
+        return self.title or self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Hydrated:
+    """What a reader may see: records by graph node, the steps that hold, and contradictions between memories.
+
+    `edges` are the visible typed edges with how often each was co-referenced.
+    """
+
+    records: Mapping[NodeRef, Record]
+    edges: Mapping[str, int]
+    links: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+    contradictions: Sequence[tuple[UUID, UUID]]
+
+    def record(self, ref: Ref) -> Record | None:
+        """The record of that address, or None where the reader may not see it."""
+        return self.records.get(node_of(ref))
+
+    def bears_out(self, path: Path) -> bool:
+        """Whether the reader may see every node of a path, and every step of it holds."""
+        if path.seed not in self.records:
+            return False
+        previous = path.seed
+        for step in path.steps:
+            if step.node not in self.records or not self._holds(previous, step):
+                return False
+            previous = step.node
+        return True
+
+    def _holds(self, start: NodeRef, step: Step) -> bool:
+        if step.type == MENTIONS:
+            return True  # it is part of the memory at one of its ends
+        if step.type == CO_OCCURS:
+            return pair_of(start, step) in self.pairs
+        return step.edge_id in (self.links if step.type == LINK else self.edges)
+
+
+def pair_of(start: NodeRef, step: Step) -> tuple[str, str]:
+    """The two entities of a co-occurrence in the order of their ids."""
+    first, second = sorted((start.id, step.node.id))
+    return first, second
+
+
+async def hydrate(tx: Transaction, refs: Iterable[Ref], paths: Sequence[Path], window: Window) -> Hydrated:
+    """Look up records and the nodes and steps of paths, as this reader may see them.
+
+    Args:
+        tx: The unit of work, in the reader's scope.
+        refs: Records that were found.
+        paths: Paths that were found.
+        window: The time asked about.
+    """
+    ids = _ids_by_kind(refs, paths)
+    rows = await tx.hot("hydrate_records", {"tenant_id": tx.tenant_id, **_moment(window), **ids})
+    records = {node_of(record.ref): record for record in map(_record_of, rows)}
+    edges: dict[str, int] = {}
+    links: set[str] = set()
+    pairs: set[tuple[str, str]] = set()
+    contradictions: list[tuple[UUID, UUID]] = []
+    for row in await tx.hot("check_steps", {"tenant_id": tx.tenant_id, **_moment(window), **_steps(paths), **ids}):
+        if row["kind"] == "edge":
+            edges[row["key"]] = row["co_reference_count"]
+        elif row["kind"] == "link":
+            links.add(row["key"])
+        else:
+            first, second = row["key"].split(" ")
+            if row["kind"] == "pair":
+                pairs.add((first, second))
+            else:
+                contradictions.append((UUID(first), UUID(second)))
+    return Hydrated(records, edges, frozenset(links), frozenset(pairs), sorted(contradictions))
+
+
+def _moment(window: Window) -> dict[str, Any]:
+    return {"as_of": window.as_of, "history": window.history}
+
+
+def _ids_by_kind(refs: Iterable[Ref], paths: Sequence[Path]) -> dict[str, list[UUID]]:
+    nodes = {node_of(ref) for ref in refs}
+    for path in paths:
+        nodes |= {path.seed, *(step.node for step in path.steps)}
+    names = {"memory": "memories", "entity": "entities", "record": "records"}
+    ids: dict[str, list[UUID]] = {name: [] for name in names.values()}
+    for node in nodes:
+        ids[names[node.kind]].append(UUID(node.id))
+    return ids
+
+
+def _steps(paths: Sequence[Path]) -> dict[str, list[UUID]]:
+    edges: set[UUID] = set()
+    links: set[UUID] = set()
+    pairs: set[tuple[str, str]] = set()
+    for path in paths:
+        previous = path.seed
+        for step in path.steps:
+            if step.type == CO_OCCURS:
+                pairs.add(pair_of(previous, step))
+            elif step.edge_id is not None:
+                (links if step.type == LINK else edges).add(UUID(step.edge_id))
+            previous = step.node
+    return {
+        "edges": list(edges),
+        "links": list(links),
+        "pairs_a": [UUID(first) for first, _ in pairs],
+        "pairs_b": [UUID(second) for _, second in pairs],
+    }
+
+
+def _record_of(row: Mapping[str, Any]) -> Record:
+    return Record(
+        ref=Ref(row["type"], row["id"]),
+        label=row["label"],
+        title=row["title"],
+        text=row["text"],
+        date=row["date"],
+        status=row["status"],
+        valid_from=row["valid_from"],
+        valid_to=row["valid_to"],
+        confidence=row["confidence"],
+        declared=row["declared"],
+        superseded_by=row["superseded_by"],
+    )

@@ -1,0 +1,185 @@
+"""The shapes of retrieval, as requests bring them and answers show them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from memory_os.domain.shapes import NO_NUL, Key, Moment, UserId
+
+QUERY_CHARS = 4_000
+"""Longest query: some 700 words. What is longer is a document, and belongs into a memory."""
+
+WAIT_MS = 5_000
+"""Longest wait for the graph to reach a position."""
+
+RecordType = Literal["memory", "observation", "procedure", "outcome", "entity"]
+ArmName = Literal["vector", "text", "graph"]
+Format = Literal["json", "markdown"]
+GraphStateName = Literal["current", "lagging", "degraded", "off"]
+
+Query = Annotated[
+    str,
+    Meta(
+        max_length=QUERY_CHARS,
+        pattern=NO_NUL,
+        description="The question in plain words; nothing in it is syntax. Without any word in it nothing is searched.",
+    ),
+]
+
+
+class Limits(Struct, forbid_unknown_fields=True, frozen=True):
+    """Bounds of one retrieval; 0 switches that part off."""
+
+    hops: Annotated[int, Meta(ge=0, le=3, description="Steps that the graph is walked from what was found.")] = 2
+    paths: Annotated[int, Meta(ge=0, le=50, description="Paths that the graph may contribute.")] = 12
+    memories: Annotated[int, Meta(ge=0, le=50, description="Records in the pack, of any type.")] = 8
+
+
+class Arms(Struct, forbid_unknown_fields=True, frozen=True):
+    """Which ways of finding are used."""
+
+    vector: bool = True
+    text: bool = True
+    graph: bool = True
+
+
+class RetrievalRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """A question to memory."""
+
+    query: Query
+    user_id: UserId | None = None
+    as_of: Annotated[Moment | None, Meta(description="What held then; now by default.")] = None
+    include: Annotated[
+        list[Literal["history"]],
+        Meta(max_length=1, description="`history` brings superseded, expired, archived and retracted records, labelled."),
+    ] = []
+    limits: Limits = Limits()
+    budget_tokens: Annotated[int, Meta(ge=1, le=32_000, description="Most tokens of the serialized pack.")] = 2_000
+    arms: Arms = Arms()
+    conversation_id: Key | None = None
+    wait_for: Annotated[
+        int | None, Meta(ge=0, le=2**63 - 1, description="The position of a write that the graph should have reached.")
+    ] = None
+    timeout_ms: Annotated[int, Meta(ge=0, le=WAIT_MS, description="How long to wait for it.")] = 0
+    format: Format = "json"
+
+
+class ContextRequest(RetrievalRequest, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A question whose answer goes into a prompt."""
+
+    format: Format = "markdown"
+
+
+class PathNode(Struct, frozen=True, omit_defaults=True):
+    """One node of a path; `via` is the edge that led to it (none for the first), `against` that it points back."""
+
+    id: UUID
+    type: RecordType
+    via: str | None = None
+    against: bool = False
+
+
+class PackItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One record of a pack. `arms` holds its rank (from 1) in each arm that found it."""
+
+    type: RecordType
+    id: UUID
+    label: str | None = None
+    text: str
+    date: datetime
+    status: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    confidence: float
+    score: float
+    arms: dict[str, int]
+    why: list[str]
+    path: list[PathNode] = []
+    superseded_by: UUID | None = None
+    shortened: bool = False
+
+
+class Omission(Struct, frozen=True, omit_defaults=True):
+    """A record that was found and is not in the pack, and why: `limit` or `budget`."""
+
+    reason: str
+    id: UUID | None = None
+
+
+class Conflict(Struct, frozen=True):
+    """Items of the pack that contradict each other, or one that is disputed."""
+
+    kind: Literal["contradicts", "disputed"]
+    items: list[UUID]
+
+
+class GraphState(Struct, frozen=True):
+    """Where the graph stood: the events that it lacks, and the position up to which it has everything."""
+
+    state: GraphStateName
+    lag_events: int
+    position: int
+
+
+class ContextPack(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The bounded, labelled answer to a question. `degraded_arms` are those that could not be asked."""
+
+    retrieval_id: UUID
+    items: list[PackItem]
+    omitted: list[Omission]
+    omitted_count: int
+    conflicts: list[Conflict]
+    graph: GraphState
+    no_match: bool
+    markdown: str | None = None
+    degraded_arms: list[ArmName] = []
+    timings_ms: dict[str, float]
+
+
+class RetrievalSummary(Struct, frozen=True):
+    """One logged retrieval in a list."""
+
+    id: UUID
+    query: str
+    user_id: str | None
+    conversation_id: str | None
+    as_of: datetime | None
+    created_at: datetime
+    graph_state: str
+    no_match: bool
+    items: int
+    omitted: int
+    pack_tokens: int
+    request_id: str | None
+
+
+class LoggedItem(Struct, frozen=True):
+    """One record that a retrieval found: where it stood in each arm, and whether it went into the pack or why not.
+
+    `title` is how the record reads today; none where it is gone.
+    """
+
+    position: int
+    type: str
+    id: UUID
+    title: str | None
+    in_pack: bool
+    reason: str | None
+    score: float | None
+    arms: dict[str, Any]
+    path: list[dict[str, Any]]
+    why: list[str]
+
+
+class RetrievalExplanation(Struct, frozen=True):
+    """A past answer, explained: what was asked of which arms within which bounds, and what became of each record."""
+
+    retrieval: RetrievalSummary
+    arms: dict[str, Any]
+    bounds: dict[str, Any]
+    timings_ms: dict[str, float]
+    items: list[LoggedItem]

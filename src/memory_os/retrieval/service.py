@@ -1,0 +1,264 @@
+"""One retrieval from the question to the pack: which arm is asked when, and what happens when one can't answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from memory_os.domain.ids import new_id
+from memory_os.domain.principal import Principal
+from memory_os.domain.shapes import check_moment, check_text
+from memory_os.embedding.port import Embedder, EmbeddingError
+from memory_os.errors import FieldError, InvalidInputError
+from memory_os.graph.facade import GraphMemory
+from memory_os.graph.port import Path, Seed
+from memory_os.retrieval.arms import (
+    GraphPosition,
+    Ref,
+    Window,
+    find_named,
+    read_position,
+    search_vectors,
+    search_words,
+)
+from memory_os.retrieval.fusing import Candidate, fuse
+from memory_os.retrieval.hydrating import Hydrated, hydrate
+from memory_os.retrieval.log import RetrievalEntry, RetrievalLog
+from memory_os.retrieval.model import ArmName, ContextPack, GraphState, RetrievalRequest
+from memory_os.retrieval.packing import make_pack
+from memory_os.retrieval.timing import Timings
+from memory_os.retrieval.trails import follow
+from memory_os.retrieval.walking import make_seeds, walk
+from memory_os.storage.database import Database, Scope
+
+log = structlog.get_logger(__name__)
+
+EMBED_BUDGET_S: Final = 3.0
+"""How long a question waits for its vector; a busy endpoint may take ten seconds, and then the other arms answer."""
+
+_POLL_S: Final = 0.02
+"""Between two looks at how far the graph is; doubled each time, up to 0.16 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A pack, and what the log keeps of it."""
+
+    pack: ContextPack
+    entry: RetrievalEntry
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the arms found. `degraded` are arms that were wanted and could not be asked."""
+
+    vector: Mapping[Ref, float]
+    words: Mapping[Ref, float]
+    named: Sequence[UUID]
+    position: GraphPosition | None
+    degraded: list[ArmName]
+
+
+class Retriever:
+    """Answers questions. No transaction is open while the embedder or the graph is asked.
+
+    Args:
+        database: Where the records are.
+        embedder: Makes the question's vector.
+        graph: None while graph memory is off.
+    """
+
+    def __init__(self, database: Database, embedder: Embedder, graph: GraphMemory | None) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._graph = graph
+        self.log = RetrievalLog(database)
+
+    async def close(self) -> None:
+        """Wait until the log is written."""
+        await self.log.close()
+
+    async def retrieve(self, principal: Principal, request: RetrievalRequest, request_id: str | None) -> Retrieved:
+        """Answer a question. The caller hands `entry` to the log once the answer is given.
+
+        Args:
+            principal: Who asks; row-level security decides what is found.
+            request: The question.
+            request_id: The request, for the log.
+
+        Raises:
+            InvalidInputError: If the question can't be asked as it is.
+        """
+        check_request(request)
+        retrieval_id, timings = new_id(), Timings()
+        scope = Scope.of(principal)
+        window = Window(request.as_of, "history" in request.include)
+        found = await self._search(scope, request, window, timings)
+        if request.arms.graph and request.wait_for is not None and found.position is not None:
+            with timings.part("wait"):
+                found.position = await self._wait(scope, found.position, request.wait_for, request.timeout_ms)
+        seeds, paths = await self._walk(principal, request, window, found, timings)
+        with timings.part("hydrate"):
+            hydrated = await self._hydrate(scope, found, paths or (), window)
+        trails = follow(paths or (), seeds, found.named, hydrated, request.limits.paths)
+        now = request.as_of or datetime.now(UTC)
+        candidates = fuse(found.vector, found.words, trails, hydrated, now)
+        with timings.part("pack"):
+            packed = make_pack(
+                retrieval_id, candidates, hydrated.contradictions, self._state(found, paths), request, found.degraded
+            )
+        pack = packed.finish(timings.finish())
+        values = _log_values(request, pack, found, paths, candidates, request_id)
+        values["pack_tokens"] = packed.tokens
+        return Retrieved(pack, RetrievalEntry(retrieval_id, principal, values, packed.entries))
+
+    async def _search(self, scope: Scope, request: RetrievalRequest, window: Window, timings: Timings) -> _Found:
+        """Ask the arms of Postgres, words and vectors side by side on two connections."""
+        found = _Found({}, {}, (), None, [])
+        await asyncio.gather(
+            self._search_words(scope, request, window, found, timings),
+            self._search_vectors(scope, request, window, found, timings),
+        )
+        return found
+
+    async def _search_words(
+        self, scope: Scope, request: RetrievalRequest, window: Window, found: _Found, timings: Timings
+    ) -> None:
+        async with self._database.transaction(scope) as tx:
+            if self._graph is not None:
+                found.position = await read_position(tx)
+            if request.arms.text:
+                with timings.part("text"):
+                    found.words = await search_words(tx, request.query, window)
+            if request.arms.graph:
+                with timings.part("names"):
+                    found.named = await find_named(tx, request.query, window)
+
+    async def _search_vectors(
+        self, scope: Scope, request: RetrievalRequest, window: Window, found: _Found, timings: Timings
+    ) -> None:
+        if not request.arms.vector or not has_words(request.query):
+            return
+        with timings.part("embed"):
+            vector = await self._embed(request.query)
+        if vector is None:
+            found.degraded.append("vector")
+            return
+        identity = self._embedder.identity
+        with timings.part("vector"):
+            async with self._database.transaction(scope) as tx:
+                found.vector = await search_vectors(tx, identity, vector, window)
+
+    async def _embed(self, query: str) -> NDArray[np.float32] | None:
+        try:
+            async with asyncio.timeout(EMBED_BUDGET_S):
+                vector: NDArray[np.float32] = (await self._embedder.embed([query]))[0]
+                return vector
+        except (EmbeddingError, TimeoutError) as error:
+            log.warning("retrieval_without_vectors", error_class=type(error).__name__, error=str(error))
+            return None
+
+    async def _wait(self, scope: Scope, position: GraphPosition, wanted: int, timeout_ms: int) -> GraphPosition:
+        """Look again until the graph has reached the position or the time is over."""
+        loop = asyncio.get_running_loop()
+        end, pause = loop.time() + timeout_ms / 1000, _POLL_S
+        while position.lag and position.position < wanted and (left := end - loop.time()) > 0:
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, 8 * _POLL_S)
+            position = await self._database.run(scope, read_position)
+        return position
+
+    async def _walk(
+        self, principal: Principal, request: RetrievalRequest, window: Window, found: _Found, timings: Timings
+    ) -> tuple[list[Seed], Sequence[Path] | None]:
+        if self._graph is None or not request.arms.graph or found.position is None:
+            return [], ()
+        seeds = make_seeds(found.named, found.vector, found.words)
+        as_of = None if window.history else (window.as_of or found.position.now)
+        with timings.part("graph"):
+            paths = await walk(self._graph, principal.tenant_id, seeds, request.limits, as_of)
+        if paths is None:
+            found.degraded.append("graph")
+        return seeds, paths
+
+    async def _hydrate(self, scope: Scope, found: _Found, paths: Sequence[Path], window: Window) -> Hydrated:
+        refs = {*found.vector, *found.words, *(Ref("entity", ident) for ident in found.named)}
+        async with self._database.transaction(scope) as tx:
+            return await hydrate(tx, refs, paths, window)
+
+    def _state(self, found: _Found, paths: Sequence[Path] | None) -> GraphState:
+        position = found.position
+        if position is None:
+            return GraphState("off", 0, 0)
+        behind = position.lag > 0 or position.incomplete
+        name = "degraded" if paths is None else "lagging" if behind else "current"
+        return GraphState(name, position.lag, position.position)
+
+
+def check_request(request: RetrievalRequest) -> None:
+    """Check what the shape alone does not.
+
+    Raises:
+        InvalidInputError: With a pointer for each fault.
+    """
+    faults = [
+        FieldError(f"/{name}", fault)
+        for name in ("query", "conversation_id", "user_id")
+        if (value := getattr(request, name)) is not None and (fault := check_text(value))
+    ]
+    if request.as_of is not None and (fault := check_moment(request.as_of)):
+        faults.append(FieldError("/as_of", fault))
+    if faults:
+        raise InvalidInputError("the question can't be asked as it is", errors=faults)
+
+
+def has_words(query: str) -> bool:
+    """Whether there is a letter or digit in the question: the vector of anything else is near to chance."""
+    return any(character.isalnum() for character in query)
+
+
+def _log_values(
+    request: RetrievalRequest,
+    pack: ContextPack,
+    found: _Found,
+    paths: Sequence[Path] | None,
+    candidates: Sequence[Candidate],
+    request_id: str | None,
+) -> dict[str, Any]:
+    """The columns of the retrieval's row; tokens are the packer's to count."""
+    wanted = {"vector": request.arms.vector, "text": request.arms.text, "graph": request.arms.graph}
+    hits = {"vector": len(found.vector), "text": len(found.words), "graph": len(paths or ())}
+    shown = {name: sum(name in candidate.ranks for candidate in candidates) for name in wanted}
+    limits = request.limits
+    return {
+        "conversation_id": request.conversation_id,
+        "query": request.query,
+        "as_of": request.as_of,
+        "arms": {
+            name: {"wanted": wanted[name], "degraded": name in found.degraded, "found": hits[name], "kept": shown[name]}
+            for name in wanted
+        },
+        "bounds": {
+            "hops": limits.hops,
+            "paths": limits.paths,
+            "memories": limits.memories,
+            "budget_tokens": request.budget_tokens,
+            "named_entities": len(found.named),
+            "limit_hit": any(omission.reason == "limit" for omission in pack.omitted),
+            "budget_hit": any(omission.reason == "budget" for omission in pack.omitted),
+        },
+        "timings_ms": pack.timings_ms,
+        "graph_state": pack.graph.state,
+        "no_match": pack.no_match,
+        "items": len(pack.items),
+        "omitted": pack.omitted_count,
+        "request_id": request_id,
+    }

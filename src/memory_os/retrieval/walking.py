@@ -1,0 +1,82 @@
+"""The graph arm: from what was named and found along edges, within bounds, outside of any transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Final
+from uuid import UUID
+
+import structlog
+
+from memory_os.graph.facade import GraphMemory
+from memory_os.graph.port import Bounds, GraphError, NodeRef, Path, Seed
+from memory_os.retrieval.arms import Ref
+from memory_os.retrieval.model import Limits
+
+log = structlog.get_logger(__name__)
+
+BUDGET_MS: Final = 150
+"""Time that the graph gets."""
+
+_GRACE_S: Final = 0.1
+"""What a backend may take beyond its budget to notice that it is over."""
+
+SPARE_PATHS: Final = 4
+"""Paths asked for, for each one wanted: some lead through what this reader may not see, and fall away."""
+
+SEEDS: Final = 8
+"""Hits of each arm that the walk starts from, beside the named entities."""
+
+_NAMED_WEIGHT: Final = 1.0
+_FOUND_WEIGHT: Final = 0.9
+"""A name in the question is a surer start than a hit; the best hit of an arm starts with this."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def make_seeds(
+    named: Sequence[UUID], vector: Mapping[Ref, float], words: Mapping[Ref, float]
+) -> list[Seed]:
+    """Where a walk starts: named entities first, then the best hits, weighed by their share of their arm's best score."""
+    weights: dict[NodeRef, float] = {NodeRef("entity", str(ident)): _NAMED_WEIGHT for ident in named}
+    for hits in (vector, words):
+        best = max(hits.values(), default=0.0)
+        for ref, score in islice(hits.items(), SEEDS):
+            if best > 0:
+                node = node_of(ref)
+                weights[node] = max(weights.get(node, 0.0), _FOUND_WEIGHT * score / best)
+    return [Seed(node, weight) for node, weight in weights.items()]
+
+
+def node_of(ref: Ref) -> NodeRef:
+    """The graph's node of a record."""
+    if ref.type in ("memory", "entity"):
+        return NodeRef("memory" if ref.type == "memory" else "entity", str(ref.id))
+    return NodeRef("record", str(ref.id))
+
+
+async def walk(
+    graph: GraphMemory, tenant_id: UUID, seeds: Sequence[Seed], limits: Limits, as_of: datetime | None
+) -> Sequence[Path] | None:
+    """The strongest paths from the seeds, best first, or None where the graph is down or too slow.
+
+    Args:
+        graph: The graph.
+        tenant_id: Whose.
+        seeds: Where to start.
+        limits: Hops and paths; `SPARE_PATHS` times as many are asked for.
+        as_of: When links must hold; None takes every link.
+    """
+    if not seeds or not limits.hops or not limits.paths:
+        return ()
+    bounds = Bounds(limits.hops, limits.paths * SPARE_PATHS, BUDGET_MS)
+    moment = None if as_of is None else (as_of - _EPOCH) // timedelta(microseconds=1)
+    try:
+        async with asyncio.timeout(BUDGET_MS / 1000 + _GRACE_S):
+            return (await graph.retrieve_context(tenant_id, seeds, bounds=bounds, as_of=moment)).paths
+    except (GraphError, TimeoutError) as error:
+        log.warning("retrieval_without_graph", error_class=type(error).__name__, error=str(error))
+        return None

@@ -1,0 +1,36 @@
+-- What this reader may see of these records, in force at the asked time unless history is asked for. Everything that is
+-- shown of a record or of a path passes through here. A derived entity is there for a reader who sees a memory that
+-- mentions it: otherwise its name would betray what others keep to themselves.
+SELECT 'memory' AS type, m.id, m.label, m.title, m.text, coalesce(m.occurred_at, m.created_at) AS date, m.status,
+       m.valid_from, m.valid_to, m.confidence, true AS declared,
+       (SELECT e.source_memory_id
+        FROM edges AS e JOIN memories AS r ON r.tenant_id = e.tenant_id AND r.id = e.source_memory_id
+        WHERE e.tenant_id = %(tenant_id)s AND e.target_memory_id = m.id AND e.type = 'SUPERSEDES'
+        ORDER BY e.created_at DESC LIMIT 1) AS superseded_by
+FROM memories AS m
+WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY (%(memories)s::uuid[])
+  AND coalesce(m.valid_from <= coalesce(%(as_of)s::timestamptz, now()), true)
+  AND (%(history)s::boolean
+       OR (m.status IN ('active', 'completed', 'abandoned', 'disputed')
+           AND coalesce(m.valid_to > coalesce(%(as_of)s::timestamptz, now()), true))
+       OR (m.status IN ('superseded', 'expired') AND m.valid_to > coalesce(%(as_of)s::timestamptz, now())))
+UNION ALL
+SELECT 'observation', o.id, NULL, o.title, o.summary, o.created_at, o.status, NULL, NULL, o.confidence, true, NULL
+FROM observations AS o
+WHERE o.tenant_id = %(tenant_id)s AND o.id = ANY (%(records)s::uuid[]) AND (%(history)s::boolean OR o.status = 'active')
+UNION ALL
+SELECT 'procedure', p.id, NULL, p.title, p.summary, p.created_at, p.status, NULL, NULL, p.confidence, true, NULL
+FROM procedures AS p
+WHERE p.tenant_id = %(tenant_id)s AND p.id = ANY (%(records)s::uuid[]) AND (%(history)s::boolean OR p.status = 'active')
+UNION ALL
+SELECT 'outcome', o.id, NULL, o.title, o.summary, o.created_at, o.status, NULL, NULL, o.confidence, true, NULL
+FROM outcomes AS o
+WHERE o.tenant_id = %(tenant_id)s AND o.id = ANY (%(records)s::uuid[]) AND (%(history)s::boolean OR o.status = 'active')
+UNION ALL
+SELECT 'entity', e.id, e.entity_type, e.name, coalesce(e.summary, ''), coalesce(e.last_seen, e.created_at), e.status,
+       NULL, NULL, e.confidence, e.declared, NULL
+FROM entities AS e
+WHERE e.tenant_id = %(tenant_id)s AND e.id = ANY (%(entities)s::uuid[]) AND (%(history)s::boolean OR e.status = 'active')
+  AND (e.declared OR EXISTS (
+      SELECT 1 FROM mentions AS x JOIN memories AS m ON m.tenant_id = x.tenant_id AND m.id = x.memory_id
+      WHERE x.tenant_id = %(tenant_id)s AND x.entity_id = e.id))
