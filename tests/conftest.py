@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.service"]
+pytest_plugins = [
+    "tests.fixtures.postgres",
+    "tests.fixtures.falkor",
+    "tests.fixtures.service",
+    "tests.fixtures.worker",
+]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Annotated
 from uuid import UUID
 
 from litestar import Controller, get
+from litestar.params import FromQuery
 
 from memory_os.admin.audit import AuditEntry, AuditFilter, list_entries
 from memory_os.admin.reach import seen_tenant
@@ -25,9 +26,9 @@ class AuditController(Controller):
     async def list_all(
         self,
         call: Call,
-        action: Key | None = None,
-        target_type: Key | None = None,
-        target_id: Key | None = None,
+        action: FromQuery[Key | None] = None,
+        target_type: FromQuery[Key | None] = None,
+        target_id: FromQuery[Key | None] = None,
         tenant_id: Annotated[UUID | None, TENANT] = None,
         cursor: Annotated[Cursor | None, CURSOR] = None,
         limit: Annotated[Limit, LIMIT] = 50,

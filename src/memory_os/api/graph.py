@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 from uuid import UUID
 
 from litestar import Controller, Response, get, post
+from litestar.params import FromPath, JSONBody
 
 from memory_os.admin.reach import named_by_root, require_tenant, seen_tenant
 from memory_os.api.calls import IDEMPOTENCY_KEY, Answer, Call
@@ -37,7 +38,7 @@ class GraphController(Controller):
 
     @post("/rebuild", operation_id="rebuildGraph", opt=_ADMIN, status_code=ACCEPTED, summary="Rebuild the graph")
     async def rebuild(
-        self, data: RebuildRequest, call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
+        self, data: JSONBody[RebuildRequest], call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
     ) -> Response[Rebuild]:
         """Rebuild from the canonical rows while readers keep the old graph; the answer is the job to follow."""
         if call.services.graph is None:
@@ -64,7 +65,9 @@ class GraphController(Controller):
         return await call.read(lambda tx: list_rebuilds(tx, tenant, cursor, limit))
 
     @get("/rebuilds/{rebuild_id:uuid}", operation_id="getRebuild", opt=_WATCH, summary="Follow a rebuild")
-    async def get_one(self, rebuild_id: UUID, call: Call, tenant_id: Annotated[UUID | None, TENANT] = None) -> Rebuild:
+    async def get_one(
+        self, rebuild_id: FromPath[UUID], call: Call, tenant_id: Annotated[UUID | None, TENANT] = None
+    ) -> Rebuild:
         """Read one rebuild: phase, counts, rate, what remains."""
         tenant = seen_tenant(call.principal, tenant_id)
         return await call.read(lambda tx: get_rebuild(tx, tenant, rebuild_id))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Controller, Response, get, post
-from litestar.params import Parameter
+from litestar.params import FromQuery, JSONBody, PathParameter, QueryParameter
 
 from memory_os.admin.events import Discard, Retried, RetryMany, discard_event, retry_event, retry_many
 from memory_os.admin.reach import seen_tenant
@@ -18,9 +18,9 @@ from memory_os.outbox.gauges import QueueStats, queue_stats
 from memory_os.outbox.operations import Event, EventFilter, Status, get_event, list_events
 from memory_os.storage.pages import Page
 
-_ERROR = Parameter(description="A part of the last error's text, or its fingerprint.")
+_ERROR = QueryParameter(description="A part of the last error's text, or its fingerprint.")
 _OPERATE = {"permission": "operate"}
-EventId = Annotated[int, Parameter(ge=1, le=2**63 - 1)]
+EventId = Annotated[int, PathParameter(ge=1, le=2**63 - 1)]
 
 
 class OutboxController(Controller):
@@ -39,10 +39,10 @@ class OutboxController(Controller):
     async def list_all(
         self,
         call: Call,
-        status: Status | None = None,
-        event_type: EventType | None = None,
-        aggregate_type: AggregateType | None = None,
-        aggregate_id: UUID | None = None,
+        status: FromQuery[Status | None] = None,
+        event_type: FromQuery[EventType | None] = None,
+        aggregate_type: FromQuery[AggregateType | None] = None,
+        aggregate_id: FromQuery[UUID | None] = None,
         error: Annotated[Key | None, _ERROR] = None,
         tenant_id: Annotated[UUID | None, TENANT] = None,
         cursor: Annotated[Cursor | None, CURSOR] = None,
@@ -96,7 +96,7 @@ class OutboxController(Controller):
     async def discard(
         self,
         event_id: EventId,
-        data: Discard,
+        data: JSONBody[Discard],
         call: Call,
         tenant_id: Annotated[UUID | None, TENANT] = None,
         if_match: Annotated[str | None, IF_MATCH] = None,
@@ -113,7 +113,7 @@ class OutboxController(Controller):
 
     @post("/retry", operation_id="retryEvents", opt=_OPERATE, status_code=200, summary="Retry many dead events")
     async def retry_all(
-        self, data: RetryMany, call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
+        self, data: JSONBody[RetryMany], call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
     ) -> Response[Retried]:
         """Retry the dead events that the filter names, oldest first, at most `limit`."""
 

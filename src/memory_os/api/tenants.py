@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from litestar import Controller, Response, get, patch, post
+from litestar.params import FromPath, FromQuery, JSONBody
 
 from memory_os.admin.tenants import (
     MadeTenant,
@@ -34,7 +35,7 @@ class TenantController(Controller):
 
     @post("/", operation_id="createTenant", opt={"permission": "instance"}, summary="Create a tenant")
     async def create(
-        self, data: TenantDraft, call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
+        self, data: JSONBody[TenantDraft], call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
     ) -> Response[MadeTenant]:
         """Create a tenant with its first admin token, whose secret is in this answer and nowhere else."""
 
@@ -48,7 +49,7 @@ class TenantController(Controller):
     async def list_all(
         self,
         call: Call,
-        status: Literal["active", "suspended"] | None = None,
+        status: FromQuery[Literal["active", "suspended"] | None] = None,
         cursor: Annotated[Cursor | None, CURSOR] = None,
         limit: Annotated[Limit, LIMIT] = 50,
     ) -> Page[Tenant]:
@@ -56,14 +57,18 @@ class TenantController(Controller):
         return await call.read(lambda tx: list_tenants(tx, status, cursor, limit))
 
     @get("/{tenant_id:uuid}", operation_id="getTenant", opt={"permission": "instance"}, summary="Read a tenant")
-    async def get_one(self, tenant_id: UUID, call: Call) -> Response[Tenant]:
+    async def get_one(self, tenant_id: FromPath[UUID], call: Call) -> Response[Tenant]:
         """Read one tenant."""
         tenant = await call.read(lambda tx: get_tenant(tx, tenant_id))
         return Answer(tenant, headers=etag(tenant.version())).response()
 
     @patch("/{tenant_id:uuid}", operation_id="changeTenant", opt={"permission": "instance"}, summary="Change a tenant")
     async def change(
-        self, tenant_id: UUID, data: TenantPatch, call: Call, if_match: Annotated[str | None, IF_MATCH] = None
+        self,
+        tenant_id: FromPath[UUID],
+        data: JSONBody[TenantPatch],
+        call: Call,
+        if_match: Annotated[str | None, IF_MATCH] = None,
     ) -> Response[Tenant]:
         """Rename, move to another time zone, suspend (its tokens are refused at once) or activate again."""
         version = parse_if_match(if_match)

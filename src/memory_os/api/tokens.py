@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 from uuid import UUID
 
 from litestar import Controller, Response, delete, get, post
+from litestar.params import FromPath, JSONBody
 
 from memory_os.admin.issuing import (
     IssuedToken,
@@ -37,7 +38,7 @@ class TokenController(Controller):
 
     @post("/", operation_id="createToken", opt=_ALLOWED, summary="Create a token")
     async def create(
-        self, data: TokenDraft, call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
+        self, data: JSONBody[TokenDraft], call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
     ) -> Response[IssuedToken]:
         """Create a token with no more rights than the caller's. Its secret is in this answer and nowhere else."""
 
@@ -67,7 +68,7 @@ class TokenController(Controller):
     )
     async def rotate(
         self,
-        token_id: UUID,
+        token_id: FromPath[UUID],
         call: Call,
         tenant_id: Annotated[UUID | None, TENANT] = None,
         idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
@@ -82,7 +83,9 @@ class TokenController(Controller):
         return await call.write(work)
 
     @delete("/{token_id:uuid}", operation_id="revokeToken", opt=_ALLOWED, status_code=200, summary="Revoke a token")
-    async def revoke(self, token_id: UUID, call: Call, tenant_id: Annotated[UUID | None, TENANT] = None) -> Token:
+    async def revoke(
+        self, token_id: FromPath[UUID], call: Call, tenant_id: Annotated[UUID | None, TENANT] = None
+    ) -> Token:
         """Revoke a token for good; it is refused from the next request on."""
         tenant = named_or_own(call.principal, tenant_id)
         return await call.read(lambda tx: revoke_token(tx, call.principal, tenant, token_id, call.request_id))

@@ -14,6 +14,9 @@ from memory_os.memories.model import NodeAddress
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 
+DEFAULT_CONFIDENCE = 0.5
+"""An edge that nobody rated: in the middle, so that use and disuse can move it either way."""
+
 _TABLE = tables.edges
 
 

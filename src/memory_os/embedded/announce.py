@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from memory_os.embedded.ready import ReadyFile
 
@@ -19,16 +20,23 @@ EXAMPLE_QUERY = {"query": "When do we deploy?"}
 def make_printer() -> Callable[[str], None]:
     """A function that prints one line of progress: coloured on a terminal, plain and unbuffered elsewhere.
 
-    Lines are never wrapped or read as markup: they hold commands to copy and text of other programs.
+    Lines are never wrapped or read as markup: they hold commands to copy and text of other programs. A terminal that
+    has gone, or a pipe that nobody reads any more, takes nothing down with it.
     """
     if not sys.stdout.isatty():
-        return lambda line: print(line, flush=True)  # noqa: T201 - this is the terminal's side of the command
+
+        def say_plainly(line: str) -> None:
+            with suppress(OSError):
+                print(line, flush=True)  # noqa: T201 - this is the terminal's side of the command
+
+        return say_plainly
     from rich.console import Console  # noqa: PLC0415 - not needed where nobody sees colours
 
     console = Console()
 
     def say(line: str) -> None:
-        console.print(line, soft_wrap=True, markup=False, highlight=not line.lstrip().startswith("curl"))
+        with suppress(OSError):
+            console.print(line, soft_wrap=True, markup=False, highlight=not line.lstrip().startswith("curl"))
 
     return say
 

@@ -108,11 +108,11 @@ def place_data(link: Path, user: ServerUser | None, *, shelter: Path = SHELTER) 
         place = link.readlink()
         make_directory(place.parent, 0o711)
         return place
-    if can_reach(user, link.parent):
+    if user is None or can_reach(user, link.parent):
         return link
     if link.exists():
         raise StartupError(
-            f"{link} can't be reached by the user {user.name if user else 'running this'!r}; "
+            f"{link} can't be reached by the user {user.name!r}; "
             f"let it pass with `chmod a+x` on {link.parent} and its parents, or choose another --home"
         )
     make_directory(shelter, 0o755)

@@ -71,7 +71,11 @@ class _Stack:
         self.cleanup = cleanup
         self.begun = time.monotonic()
         # Root's servers run as another user, who has to pass through the home: 0711 lets pass and nobody read.
-        self.home = make_directory(options.home.resolve(), 0o711 if os.geteuid() == 0 else 0o700)
+        self.home = options.home.resolve()
+        try:
+            make_directory(self.home, 0o711 if os.geteuid() == 0 else 0o700)
+        except OSError as error:
+            raise StartupError(f"{self.home} can't be made ({error.strerror}); choose another --home") from error
         self.record = RunRecord(self.home / "run.json")
         self._lock_home()
         self._end_leftovers()

@@ -17,7 +17,6 @@ from memory_os.checking import (
 from memory_os.domain.names import canonical_name
 from memory_os.domain.principal import Principal
 from memory_os.domain.shapes import check_text
-from memory_os.errors import FieldError, InvalidInputError
 from memory_os.entities.model import (
     ENTITY_STATUSES,
     LINK_LAYERS,
@@ -27,10 +26,12 @@ from memory_os.entities.model import (
     EntityPatch,
     LinkDraft,
 )
+from memory_os.errors import FieldError, InvalidInputError
 from memory_os.memories.model import Readers
 
 CANONICAL_BYTES = 2000
-"""Longest canonical form: it is a key of a B-tree, whose rows hold 2704 bytes. Folding can make a name 18 times longer."""
+"""Longest canonical form: it is a key of a B-tree, whose rows hold 2704 bytes, and folding can make a name 18 times
+longer (U+FDFA)."""
 
 _TEXTS = ("name", "entity_type", "summary")
 _SOLID = ("entity_type",)

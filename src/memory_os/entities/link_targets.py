@@ -40,9 +40,7 @@ def target_is_visible(tx: Transaction) -> ColumnElement[bool]:
     conditions = []
     for layer, table in TARGETS.items():
         target = table.alias(f"target_{layer}").c
-        conditions.append(
-            exists().where(target.tenant_id == tx.tenant_id, target.id == links[f"target_{layer}_id"])
-        )
+        conditions.append(exists().where(target.tenant_id == tx.tenant_id, target.id == links[f"target_{layer}_id"]))
     return or_(*conditions)
 
 

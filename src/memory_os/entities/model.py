@@ -34,7 +34,8 @@ Summary = Annotated[str, Meta(max_length=32_768, pattern=NO_NUL)]
 EntityStatus = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(ENTITY_STATUSES)})]
 LinkLayer = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(LINK_LAYERS)})]
 Relationship = Annotated[
-    str, Meta(min_length=1, max_length=200, pattern=NO_NUL, description="Free text, read from the entity to the target.")
+    str,
+    Meta(min_length=1, max_length=200, pattern=NO_NUL, description="Free text, from the entity to the target."),
 ]
 
 

@@ -65,7 +65,7 @@ class Reach:
 
 
 Neighbours = Callable[[Sequence[NodeRef], Reach], Awaitable[Mapping[NodeRef, Neighbourhood]]]
-"""Reads neighbourhoods; nodes that are not in the graph are left out.
+"""Reads neighbourhoods; nodes that are not in the graph or have no edges may be left out.
 
 For each family (mentions, co-occurrences, links, typed edges) the strongest `limit` edges, by raw weight descending, then
 by `step_order`.

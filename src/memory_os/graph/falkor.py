@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Coroutine, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -38,7 +39,8 @@ from memory_os.graph.falkor_reads import (
     read_pages,
     read_stats,
 )
-from memory_os.graph.falkor_server import FalkorAddress, FalkorServer, MissingGraphError, Reply
+from memory_os.graph.falkor_replies import MissingGraphError, Reply
+from memory_os.graph.falkor_server import FalkorAddress, FalkorServer
 from memory_os.graph.falkor_writer import FalkorWriter
 from memory_os.graph.patches import normalise
 from memory_os.graph.port import (
@@ -126,11 +128,11 @@ class FalkorBackend:
             by_kind: dict[NodeKind, list[str]] = {}
             for ref in filter(lambda ref: is_id(ref.id), refs):
                 by_kind.setdefault(ref.kind, []).append(ref.id)
-            queries = [ask_neighbours(kind, ids, reach, self._edge_types, as_of) for kind, ids in by_kind.items()]
-            replies = await self._read(tenant_id, queries)
+            asked = [ask_neighbours(kind, ids, reach, self._edge_types, as_of) for kind, ids in by_kind.items()]
+            replies = iter(await self._read(tenant_id, [query for queries in asked for query in queries]))
             around: dict[NodeRef, Neighbourhood] = {}
-            for kind, reply in zip(by_kind, replies, strict=bool(replies)):
-                around |= read_neighbours(kind, reply)
+            for kind, queries in zip(by_kind, asked, strict=True):
+                around |= read_neighbours(kind, islice(replies, len(queries)))
             return around
 
         return await self._within(bounds.budget_ms, expand(neighbours, seeds, bounds))

@@ -22,15 +22,8 @@ from memory_os.graph.falkor_queries import (
     split_batches,
     write_derived,
 )
-from memory_os.graph.falkor_server import (
-    QUERY,
-    RO_QUERY,
-    ChangedMeanwhileError,
-    FalkorServer,
-    MissingGraphError,
-    Watched,
-    read_reply,
-)
+from memory_os.graph.falkor_replies import ChangedMeanwhileError, MissingGraphError, read_reply
+from memory_os.graph.falkor_server import QUERY, RO_QUERY, FalkorServer, Watched
 from memory_os.graph.port import FenceLostError, GraphDataError, GraphPatch, GraphUnavailableError
 
 ATTEMPTS = 5

@@ -16,7 +16,7 @@ from memory_os.domain.ids import new_id
 from memory_os.domain.labels import LABELS
 from memory_os.domain.principal import Principal
 from memory_os.domain.search_text import search_text
-from memory_os.edges.storing import EdgeRow, insert_edges
+from memory_os.edges.storing import DEFAULT_CONFIDENCE, EdgeRow, insert_edges
 from memory_os.embedding.port import EmbedderIdentity
 from memory_os.errors import ConflictError
 from memory_os.memories.model import Memory, MemoryDraft, NodeAddress, StoredMemory
@@ -24,9 +24,6 @@ from memory_os.memories.reading import memory_of
 from memory_os.outbox.events import UPSERT, NewEvent, Outbox
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
-
-DEFAULT_EDGE_CONFIDENCE = 0.5
-"""An edge that nobody rated: in the middle, so that use and disuse can move it either way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +151,7 @@ def _edge_rows(ident: UUID, draft: MemoryDraft) -> list[EdgeRow]:
         here = NodeAddress(memory=ident)
         there = edge.to if isinstance(edge.to, NodeAddress) else NodeAddress(memory=edge.to)
         source, target = (here, there) if edge.direction == "out" else (there, here)
-        confidence = DEFAULT_EDGE_CONFIDENCE if edge.confidence is None else edge.confidence
+        confidence = DEFAULT_CONFIDENCE if edge.confidence is None else edge.confidence
         rows.append(EdgeRow(new_id(), edge.type, source, target, confidence))
     return rows
 

@@ -102,8 +102,8 @@ async def test_a_change_needs_the_version_that_was_read(client: httpx.AsyncClien
         ({"name": "x" * 201}, "/name"),
         ({"name": "x", "time_zone": "Mars/Olympus"}, "/time_zone"),
         ({"name": "x", "time_zone": "../../etc/passwd"}, "/time_zone"),
-        ({"name": "x", "colour": "red"}, ""),
-        ({}, ""),
+        ({"name": "x", "colour": "red"}, "/colour"),
+        ({}, "/name"),
     ],
 )
 async def test_a_tenant_that_can_not_be_is_refused(

@@ -168,7 +168,7 @@ async def test_rotating_does_not_hand_out_rights_that_the_rotator_lacks(
         ({"role": "reader", "expires_at": "2999-01-01T00:00:00"}, "/expires_at"),
         ({"role": "reader", "user_id": "a\u001fb"}, "/user_id"),
         ({"role": "reader", "name": "a\u0000b"}, "/name"),
-        ({"role": "reader", "token": "mine"}, ""),
+        ({"role": "reader", "token": "mine"}, "/token"),
     ],
 )
 async def test_a_token_that_can_not_be_is_refused(

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 import redis
 from tests.fixtures.waiting import wait_for
-from tests.integration.embedded.conftest import RunningStack, all_pids, gone
+from tests.integration.embedded.conftest import RUNNER, RunningStack, all_pids, gone
 
 from memory_os.embedded.ready import ReadyFile
 
@@ -203,6 +203,30 @@ def test_a_taken_port_fails_at_once_with_the_mend(run: Run) -> None:
     assert f"port {port} is taken" in stack.text()
     assert "--port" in stack.text()
     assert not (stack.home / "postgres").exists()
+
+
+def test_a_home_that_cannot_be_made_is_told_with_the_mend(run: Run, directory: Path) -> None:
+    (directory / "file").write_text("")
+    stack = run(home=str(directory / "file/home"))
+
+    assert stack.process.wait(20) == 1
+    assert "choose another --home" in stack.text()
+    assert "Traceback" not in stack.text()
+
+
+def test_output_that_nobody_reads_any_more_ends_nothing(directory: Path) -> None:
+    options = {"home": str(directory / "home"), "ready_file": str(directory / "ready.json"), "port": 0}
+    process = subprocess.Popen([sys.executable, str(RUNNER), json.dumps(options)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    try:
+        wait_for((directory / "ready.json").exists, what="the ready file")
+        ready = ReadyFile.read(directory / "ready.json")
+        assert not any(gone(pid) for pid in all_pids(ready))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+    assert all(gone(pid) for pid in all_pids(ready))
 
 
 def test_with_networkx_the_api_holds_the_worker_and_no_graph_server_runs(run: Run) -> None:
