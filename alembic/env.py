@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
-
-from sqlalchemy import create_engine, text
 
 from alembic import context
-from memory_os.storage.database import driver_url
+from sqlalchemy import create_engine, text
 
-sys.path.insert(0, str(Path(__file__).parent))  # the revisions import rls.py, which lies beside this file
+from memory_os.storage.database import driver_url
 
 
 def run(connection: object) -> None:

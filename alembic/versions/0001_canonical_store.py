@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from alembic import op
 from rls import SAME_TENANT, enable_tenancy
 
-from alembic import op
 from memory_os.domain.names import CANONICAL_NAME_SQL
 
 revision = "0001"
@@ -257,7 +257,7 @@ def _entities() -> None:
     op.execute("CREATE INDEX entities_by_name ON entities (tenant_id, canonical_name)")
     op.execute("CREATE INDEX entities_aliases ON entities USING gin (aliases)")
 
-    # Array operators are not leakproof, so an alias look-up under a policy could not use the GIN index; text equality can.
+    # Array operators are not leakproof, so an alias look-up under a policy could not use the GIN index; equality can.
     op.execute("""
     CREATE TABLE entity_names (
         tenant_id uuid NOT NULL,
@@ -387,7 +387,7 @@ def _edges() -> None:
 
 
 def _mentions() -> None:
-    # entity_id has no foreign key: the worker resolves names to entities, and an entity may go while it still does so.
+    # entity_id has no foreign key: the worker resolves names to entities, and one may go while it still does so.
     op.execute("""
     CREATE TABLE mentions (
         tenant_id uuid NOT NULL,
@@ -409,7 +409,8 @@ def _mentions() -> None:
     enable_tenancy(
         "mentions",
         owner=SAME_TENANT,
-        narrower="EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = mentions.tenant_id AND m.id = mentions.memory_id)",
+        narrower="EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = mentions.tenant_id "
+        "AND m.id = mentions.memory_id)",
     )
     enable_tenancy(
         "entities",
@@ -429,7 +430,7 @@ def _mentions() -> None:
     ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05)""")
     op.execute("CREATE INDEX entity_pairs_by_b ON entity_pairs (tenant_id, entity_b)")
     enable_tenancy("entity_pairs", owner=SAME_TENANT)
-    # When a memory was last extracted from; a row of its own, so that extraction does not rewrite the memory's wide row.
+    # When a memory was last extracted from: a row of its own, so that extracting does not rewrite the memory's wide row.
     op.execute("""
     CREATE TABLE extractions (
         tenant_id uuid NOT NULL,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rls import enable_tenancy
-
 from alembic import op
+from rls import enable_tenancy
 
 revision = "0002"
 down_revision = "0001"

@@ -25,16 +25,19 @@ def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of API and console; 0 takes a free one.")] = 8080,
     graph: Annotated[Literal["falkor", "networkx"], typer.Option(help="Graph backend.")] = "falkor",
     workers: Annotated[int, typer.Option(min=1, max=16, help="Worker processes.")] = 1,
-    ready_file: Annotated[Path | None, typer.Option(help="JSON with addresses and tokens, written when all answers.")] = None,
+    ready_file: Annotated[
+        Path | None, typer.Option(help="JSON with addresses and tokens, written when all answers.")
+    ] = None,
 ) -> None:
     """Run everything on this machine: Postgres, FalkorDB, API, console and workers. Ctrl-C stops it all.
 
     Example: memory-os up --port 8080 --workers 2
     """
-    from memory_os.embedded.stack import StackOptions, run_stack
+    from memory_os.embedded.options import StackOptions
+    from memory_os.embedded.stack import run_stack
     from memory_os.embedded.steps import stack_steps
 
-    sys.exit(run_stack(StackOptions(home, port, graph, workers, ready_file), stack_steps()))
+    run_stack(StackOptions(home, port, graph, workers, ready_file), stack_steps())
 
 
 @cli.command()
@@ -56,7 +59,9 @@ def migrate(
 def api(
     host: Annotated[str | None, typer.Option(help="Address to listen on; default HOST.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port to listen on; default PORT.")] = None,
-    with_worker: Annotated[bool, typer.Option(help="Project in this process too (needed by GRAPH_BACKEND=networkx).")] = False,
+    with_worker: Annotated[
+        bool, typer.Option(help="Project in this process too (needed by GRAPH_BACKEND=networkx).")
+    ] = False,
 ) -> None:
     """Serve the REST API and the console.
 

@@ -34,5 +34,10 @@ def configure_logging(settings: Settings) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer], foreign_pre_chain=shared))
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+            foreign_pre_chain=shared,
+        )
+    )
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)

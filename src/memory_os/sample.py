@@ -67,7 +67,7 @@ def load(api_url: str, token: str) -> None:
         items = [{"id": sample_id(n), "label": label, "text": text} for n, label, text in MEMORIES]
         _post(client, "/v1/memories/batch", {"items": items}, "sample-memories")
         for number, name, kind, aliases in ENTITIES:
-            body = {"id": sample_id(number), "name": name, "entity_type": kind, "aliases": list(aliases)}
+            body: dict[str, Any] = {"id": sample_id(number), "name": name, "entity_type": kind, "aliases": list(aliases)}
             _post(client, "/v1/memory/entities", body, f"sample-entity-{number}")
         for source, kind, target in EDGES:
             body = {"type": kind, "from": {"memory": sample_id(source)}, "to": {"memory": sample_id(target)}}
@@ -76,7 +76,7 @@ def load(api_url: str, token: str) -> None:
             body = {"layer": layer, "target_id": sample_id(target), "relationship": relationship}
             path = f"/v1/memory/entities/{sample_id(entity)}/links"
             _post(client, path, body, f"sample-link-{entity}-{target}")
-        outcome = {
+        outcome: dict[str, Any] = {
             "id": sample_id(201),
             "title": "First customs export",
             "summary": "The export ran in 40 minutes, and two of 1,200 documents had to be sent again.",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import uvicorn
 import uvloop
 
+from memory_os.api.services import Services
 from memory_os.app import create_app, open_services
 from memory_os.errors import StartupError
 from memory_os.logging import configure_logging
 from memory_os.settings import Settings
+from memory_os_workers.process import open_worker, run_actors
 
 _BACKLOG = 2048
 _STOP_S = 8
@@ -41,9 +44,10 @@ def _listen(host: str, port: int) -> socket.socket:
 async def _serve(settings: Settings, listener: socket.socket, *, with_worker: bool) -> None:
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(open_services(settings))
-        app = create_app(services)
+        if with_worker:
+            await stack.enter_async_context(_worker_beside(settings, services))
         config = uvicorn.Config(
-            app,
+            create_app(services),
             http="httptools",
             log_config=None,
             access_log=False,
@@ -52,3 +56,21 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_worker: bo
             lifespan="on",
         )
         await uvicorn.Server(config).serve(sockets=[listener])
+
+
+@asynccontextmanager
+async def _worker_beside(settings: Settings, services: Services) -> AsyncIterator[None]:
+    """A worker in this process, on the API's own graph: the only way for a graph that lives in one process.
+
+    Raises:
+        StartupError: If there is no graph to project into.
+    """
+    if services.graph is None:
+        raise StartupError("--with-worker needs ENABLE_GRAPH_MEMORY=true")
+    async with open_worker(settings, services.embedder, services.graph.backend) as context:
+        actors = asyncio.create_task(run_actors(context))
+        try:
+            yield
+        finally:
+            context.stopping.set()
+            await actors

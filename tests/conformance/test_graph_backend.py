@@ -7,15 +7,20 @@ import math
 import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import pytest
+from tests.fixtures.falkor import FalkorProcess
+from tests.fixtures.graphs import EDGE_TYPES, EMPTY, edge, entity, eref, memory, mref, rref
 
+from memory_os.graph.encoder import canonical_float
 from memory_os.graph.falkor import FalkorBackend
 from memory_os.graph.falkor_server import FalkorAddress
 from memory_os.graph.networkx import NetworkxBackend
+from memory_os.graph.patches import KINDS
 from memory_os.graph.port import (
     Bounds,
     CoOccurrence,
@@ -36,14 +41,10 @@ from memory_os.graph.port import (
     Seed,
     TypedEdge,
 )
-from tests.fixtures.falkor import FalkorProcess
 
 pytestmark = pytest.mark.anyio
 
-EDGE_TYPES = frozenset({"SUPPORTS", "CONTRADICTS", "ABOUT", "PART_OF", "SUPERSEDES"})
-EMPTY = GraphDump({}, {}, frozenset(), {}, {}, {}, {})
 TENANT = UUID("11111111-2222-4333-8444-555555555555")
-OTHER = UUID("99999999-2222-4333-8444-555555555555")
 PATIENT = Bounds(budget_ms=60_000)
 
 HOSTILE = [
@@ -69,26 +70,6 @@ HOSTILE = [
 ]
 
 
-def entity(key: str, strength: float = 1.0, name: str | None = None, *, declared: bool = False) -> EntityNode:
-    return EntityNode(key, name or f"name of {key}", "person", strength, declared)
-
-
-def memory(key: str, version: int = 1, **values: Any) -> MemoryNode:
-    return MemoryNode(key, "Decision", "active", version, **values)
-
-
-def mref(key: str) -> NodeRef:
-    return NodeRef("memory", key)
-
-
-def eref(key: str) -> NodeRef:
-    return NodeRef("entity", key)
-
-
-def edge(key: str, source: str, target: str, edge_type: str = "SUPPORTS", confidence: float = 0.5) -> TypedEdge:
-    return TypedEdge(key, edge_type, mref(source), mref(target), confidence)
-
-
 @pytest.fixture(params=["networkx", "falkor"])
 async def backend(request: pytest.FixtureRequest, tmp_path: FilePath) -> AsyncIterator[GraphBackend]:
     made: GraphBackend
@@ -111,17 +92,19 @@ async def graph(backend: GraphBackend) -> Graph:
 
 
 class Graph:
-    def __init__(self, backend: GraphBackend, tenant: UUID = TENANT, token: str = "token") -> None:
-        self.backend, self.tenant, self.token = backend, tenant, token
+    """The backend as the holder of the fence of `TENANT` sees it."""
+
+    def __init__(self, backend: GraphBackend) -> None:
+        self.backend = backend
 
     async def apply(self, **parts: Any) -> None:
-        await self.backend.apply(self.tenant, self.token, GraphPatch(**parts))
+        await self.backend.apply(TENANT, "token", GraphPatch(**parts))
 
     async def dump(self) -> GraphDump:
-        return await self.backend.dump(self.tenant)
+        return await self.backend.dump(TENANT)
 
     async def expand(self, *seeds: NodeRef, bounds: Bounds = PATIENT, as_of: int | None = None) -> Sequence[Path]:
-        return await self.backend.expand(self.tenant, [Seed(seed, 1.0) for seed in seeds], bounds, as_of=as_of)
+        return await self.backend.expand(TENANT, [Seed(seed, 1.0) for seed in seeds], bounds, as_of=as_of)
 
     async def found(self, *seeds: NodeRef, as_of: int | None = None) -> set[str]:
         return {step.node.id for path in await self.expand(*seeds, as_of=as_of) for step in path.steps}
@@ -150,7 +133,7 @@ async def test_ping_gives_the_same_identity_while_the_backend_runs(backend: Grap
 
 async def test_a_patch_is_in_the_dump_as_it_was_given(graph: Graph) -> None:
     full = memory("m1", valid_from=1_700_000_000_000_000, valid_to=1_800_000_000_000_000, user_id="ana")
-    link = LinkEdge("l1", "e1", NodeRef("record", "o1"), "client of", 0.75, 10, 20)
+    link = LinkEdge("l1", "e1", rref("o1"), "client of", 0.75, 10, 20)
     await graph.apply(
         entities=[entity("e1", 1.25, declared=True), entity("e2")],
         co_occurrences=[CoOccurrence("e1", "e2", 0.55, 2)],
@@ -180,7 +163,7 @@ async def test_delivering_a_patch_again_changes_nothing(graph: Graph) -> None:
         "memories": [memory("m1"), memory("m2")],
         "mentions": [Mention("m1", "e1", 0.5), Mention("m1", "e2", 0.5)],
         "edges": [edge("s1", "m1", "m2")],
-        "links": [LinkEdge("l1", "e1", NodeRef("record", "o1"), "uses", 0.5)],
+        "links": [LinkEdge("l1", "e1", rref("o1"), "uses", 0.5)],
     }
     await graph.apply(**patch)
     first = await graph.dump()
@@ -229,9 +212,9 @@ async def test_an_edge_whose_end_is_missing_is_left_out_without_ghosts(graph: Gr
         edges=[
             edge("s1", "m", "no"),
             edge("s2", "no", "m"),
-            TypedEdge("s3", "ABOUT", mref("no"), NodeRef("record", "r"), 0.5),
+            TypedEdge("s3", "ABOUT", mref("no"), rref("r"), 0.5),
         ],
-        links=[LinkEdge("l", "no", NodeRef("record", "r"), "uses", 0.5), LinkEdge("k", "e", mref("no"), "uses", 0.5)],
+        links=[LinkEdge("l", "no", rref("r"), "uses", 0.5), LinkEdge("k", "e", mref("no"), "uses", 0.5)],
     )
     assert await graph.dump() == replace(EMPTY, memories={"m": memory("m")}, entities={"e": entity("e")})
 
@@ -268,7 +251,7 @@ async def test_edges_and_links_are_deleted_by_id_and_apart(graph: Graph) -> None
 
 
 async def test_records_live_as_long_as_an_edge_touches_them(graph: Graph) -> None:
-    r1, r2 = NodeRef("record", "r1"), NodeRef("record", "r2")
+    r1, r2 = rref("r1"), rref("r2")
     await graph.apply(
         entities=[entity("e"), entity("f")],
         memories=[memory("m")],
@@ -291,7 +274,7 @@ async def test_records_live_as_long_as_an_edge_touches_them(graph: Graph) -> Non
 
 
 async def test_many_edges_to_one_record_make_it_once(graph: Graph) -> None:
-    links = [LinkEdge(f"l{n}", f"e{n % 3}", NodeRef("record", f"r{n % 2}"), "uses", 0.5) for n in range(60)]
+    links = [LinkEdge(f"l{n}", f"e{n % 3}", rref(f"r{n % 2}"), "uses", 0.5) for n in range(60)]
     await graph.apply(entities=[entity(f"e{n}") for n in range(3)], links=links)
     stats = await graph.backend.stats(TENANT)
     assert (stats.nodes, stats.edges) == (5, 60)
@@ -304,7 +287,7 @@ async def test_a_deleted_node_takes_its_edges_along(graph: Graph) -> None:
         memories=[memory("m"), memory("n")],
         mentions=[Mention("m", "a", 0.5), Mention("n", "b", 0.5)],
         edges=[edge("s", "m", "n"), TypedEdge("t", "ABOUT", mref("n"), eref("a"), 0.5)],
-        links=[LinkEdge("l", "a", NodeRef("record", "r"), "uses", 0.5), LinkEdge("k", "b", mref("m"), "uses", 0.5)],
+        links=[LinkEdge("l", "a", rref("r"), "uses", 0.5), LinkEdge("k", "b", mref("m"), "uses", 0.5)],
     )
     await graph.apply(deleted_memories=["m", "unknown"], deleted_entities=["a", "unknown"])
     assert await graph.dump() == replace(
@@ -373,11 +356,11 @@ async def test_hostile_ids_and_names_are_data(graph: Graph) -> None:
     ids = sorted(HOSTILE)
     await graph.apply(
         entities=[EntityNode(key, key, key, 1.0, declared=False) for key in ids],
-        co_occurrences=[CoOccurrence(a, b, 0.5, 1) for a, b in zip(ids, ids[1:], strict=False)],
+        co_occurrences=[CoOccurrence(a, b, 0.5, 1) for a, b in pairwise(ids)],
         memories=[MemoryNode(key, key, key, 1, user_id=key) for key in ids],
         mentions=[Mention(key, key, 0.5) for key in ids],
         edges=[TypedEdge(key, "ABOUT", mref(key), eref(key), 0.5) for key in ids],
-        links=[LinkEdge(key, key, NodeRef("record", key), key, 0.5) for key in ids],
+        links=[LinkEdge(key, key, rref(key), key, 0.5) for key in ids],
     )
     dump = await graph.dump()
     assert sorted(dump.memories) == sorted(dump.entities) == sorted(dump.edges) == sorted(dump.links) == ids
@@ -421,7 +404,7 @@ async def test_hostile_ids_and_names_are_data(graph: Graph) -> None:
         {"co_occurrences": [CoOccurrence("a", "b", 0.5, -1)]},
         {"edges": [edge("s", "a", "b", "RELATES_TO")]},
         {"edges": [edge("s", "a", "b", "SUPPORTS]->() DETACH DELETE n //")]},
-        {"edges": [TypedEdge("s", "SUPPORTS", NodeRef("Memory) //", "a"), mref("b"), 0.5)]},  # type: ignore[arg-type]  # hostile on purpose
+        {"edges": [TypedEdge("s", "SUPPORTS", replace(mref("a"), kind="Memory) //"), mref("b"), 0.5)]},
         {"links": [LinkEdge("l", "e", mref("m"), "nul\x00", 0.5)]},
         {"deleted_edges": [""]},
         {"deleted_memories": ["\ud800"]},
@@ -441,8 +424,6 @@ async def test_one_bad_row_refuses_the_patch_before_anything_is_written(graph: G
 
 
 async def test_floats_come_back_as_they_are_compared(graph: Graph) -> None:
-    from memory_os.graph.encoder import canonical_float
-
     weights = [0.1 + 0.2, 1 / 3, 2 / 3, 0.7000000000000001, 4.999999999999999, 0.0, 5, 1e-300]
     await graph.apply(
         entities=[entity(f"e{n}", weight) for n, weight in enumerate(weights)],
@@ -471,14 +452,14 @@ async def test_stats_count_kinds_and_rank_entities(graph: Graph) -> None:
         mentions=[Mention("m", "e09", 0.5), Mention("n", "e09", 0.5), Mention("n", "e19", 0.5)],
         co_occurrences=[CoOccurrence("e09", "e19", 0.5, 1)],
         edges=[edge("s", "m", "n"), edge("t", "n", "m"), edge("u", "m", "n", "PART_OF")],
-        links=[LinkEdge("l", "e00", NodeRef("record", "r"), "uses", 0.5)],
+        links=[LinkEdge("l", "e00", rref("r"), "uses", 0.5)],
     )
     stats = await graph.backend.stats(TENANT)
     assert (stats.nodes, stats.edges, stats.entity_nodes, stats.memory_nodes) == (23, 8, 20, 2)
     assert stats.edges_by_type == {"CO_OCCURS": 1, "LINK": 1, "MENTIONS": 3, "PART_OF": 1, "SUPPORTS": 2}
     by_strength = sorted(entities, key=lambda row: (-row.strength, row.id))
     assert [row for row, _ in stats.top_entities] == by_strength[:15]
-    assert dict((row.id, mentions) for row, mentions in stats.top_entities)["e09"] == 2
+    assert {row.id: mentions for row, mentions in stats.top_entities}["e09"] == 2
     await graph.apply(deleted_edges=["s", "t", "u"], deleted_links=["l"], deleted_memories=["m", "n"])
     stats = await graph.backend.stats(TENANT)
     assert (stats.nodes, stats.edges, stats.memory_nodes) == (20, 1, 0)
@@ -552,7 +533,7 @@ async def test_a_rebuild_is_unseen_until_it_is_finished(graph: Graph) -> None:
                 memories=[memory(f"new{number}")],
                 mentions=[Mention(f"new{number}", "shared", 0.5)],
                 edges=[edge(f"s{number}", f"new{number}", "new0")] if number else [],
-                links=[LinkEdge(f"l{number}", "shared", NodeRef("record", "r"), "uses", 0.5)],
+                links=[LinkEdge(f"l{number}", "shared", rref("r"), "uses", 0.5)],
             ),
         )
     assert set((await graph.dump()).memories) == {"old"}
@@ -633,7 +614,7 @@ async def test_hops_and_paths_are_bounded(graph: Graph) -> None:
     keys = [f"m{n:02}" for n in range(30)]
     await graph.apply(
         memories=[memory(key) for key in keys],
-        edges=[edge(f"s{a}", a, b, confidence=0.9) for a, b in zip(keys, keys[1:], strict=False)],
+        edges=[edge(f"s{a}", a, b, confidence=0.9) for a, b in pairwise(keys)],
     )
     for hops in range(4):
         paths = await graph.expand(mref("m00"), bounds=replace(PATIENT, hops=hops))
@@ -648,10 +629,10 @@ async def test_links_count_where_they_hold(graph: Graph) -> None:
         entities=[entity("e")],
         memories=[memory("m")],
         links=[
-            LinkEdge("always", "e", NodeRef("record", "always"), "uses", 0.9),
-            LinkEdge("until", "e", NodeRef("record", "until"), "client of", 0.8, None, 100),
+            LinkEdge("always", "e", rref("always"), "uses", 0.9),
+            LinkEdge("until", "e", rref("until"), "client of", 0.8, None, 100),
             LinkEdge("from", "e", mref("m"), "supplies", 0.7, 100, None),
-            LinkEdge("window", "e", NodeRef("record", "window"), "owns", 0.6, 50, 150),
+            LinkEdge("window", "e", rref("window"), "owns", 0.6, 50, 150),
         ],
     )
     assert await graph.found(eref("e")) == {"always", "until", "m", "window"}
@@ -663,8 +644,8 @@ async def test_links_count_where_they_hold(graph: Graph) -> None:
         150: {"always", "m"},
     }.items():
         assert await graph.found(eref("e"), as_of=as_of) == expected
-    assert await graph.found(NodeRef("record", "until"), as_of=100) == set()
-    path = (await graph.expand(NodeRef("record", "until"), as_of=99))[0]
+    assert await graph.found(rref("until"), as_of=100) == set()
+    path = (await graph.expand(rref("until"), as_of=99))[0]
     assert (path.steps[0].relationship, path.steps[0].edge_id, path.steps[0].forward) == ("client of", "until", False)
 
 
@@ -733,6 +714,4 @@ async def test_concurrent_writers_of_one_fence_lose_nothing(graph: Graph) -> Non
 
 
 def test_the_kinds_of_nodes_are_those_of_the_port() -> None:
-    from memory_os.graph.patches import KINDS
-
     assert set(KINDS) == set(get_args(NodeKind))

@@ -20,11 +20,8 @@ EVERY_S = 5.0
 async def run(context: WorkerContext) -> None:
     """Beat until the worker stops."""
     while not context.stopping.is_set():
-        if context.breaker.state != "closed":
-            state = "paused"
-        else:
-            state = "working" if context.tally.busy else "idle"
-        await beat(context, state)
+        running = "working" if context.tally.busy else "idle"
+        await beat(context, running if context.breaker.state == "closed" else "paused")
         await context.pause(EVERY_S)
 
 

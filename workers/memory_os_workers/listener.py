@@ -1,4 +1,4 @@
-"""The listener: a connection that wakes the projector when something was enqueued. Losing it costs time, never events."""
+"""The listener: a connection that wakes the projector when something was enqueued. Losing it costs time, not events."""
 
 from __future__ import annotations
 

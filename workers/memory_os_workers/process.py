@@ -81,9 +81,7 @@ async def open_worker(settings: Settings, embedder: Embedder, backend: GraphBack
     Raises:
         StartupError: If the database is not fit for a worker.
     """
-    database = Database(
-        settings.worker_url(), pool_size=settings.database_pool_size, prepare=settings.database_prepare
-    )
+    database = Database(settings.worker_url(), pool_size=settings.database_pool_size, prepare=settings.database_prepare)
     try:
         await check_database(database, WORKER_ROLE)
         worker_id = new_id()

@@ -115,9 +115,7 @@ async def _fail(context: WorkerContext, lease: Lease, event: ClaimedEvent, error
     )
 
 
-async def _give_back(
-    context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent], error: Exception
-) -> None:
+async def _give_back(context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent], error: Exception) -> None:
     """Refund the attempts of events that the infrastructure kept from being projected.
 
     When it is Postgres that went away, the refund can't be written: the leases run out and the events come back with
@@ -137,7 +135,8 @@ def _count_stale(context: WorkerContext, count: int) -> None:
 
 def _open_breaker(context: WorkerContext, error: Exception) -> None:
     context.breaker.fail(f"{type(error).__name__}: {error}")
-    log.warning("breaker_opened", reason=context.breaker.reason, probe_in_s=round(context.breaker.seconds_to_probe(), 2))
+    probe_in_s = round(context.breaker.seconds_to_probe(), 2)
+    log.warning("breaker_opened", reason=context.breaker.reason, probe_in_s=probe_in_s)
 
 
 async def _probe(context: WorkerContext) -> bool:

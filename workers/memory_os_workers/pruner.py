@@ -46,10 +46,10 @@ async def prune(context: WorkerContext) -> dict[str, int]:
 
 
 async def _drain(context: WorkerContext, scope: Scope, statement: str, seconds: float) -> int:
+    parameters = {"seconds": seconds, "batch": BATCH, "tenant_id": scope.tenant_id}
     total = 0
     while not context.stopping.is_set():
-        parameters = {"seconds": seconds, "batch": BATCH, "tenant_id": scope.tenant_id}
-        count = await context.database.run(scope, lambda tx, given=parameters: tx.touched(statement, given))
+        count = await context.database.run(scope, lambda tx: tx.touched(statement, parameters))
         total += count
         if count < BATCH:
             break

@@ -30,9 +30,7 @@ async def run(context: WorkerContext) -> None:
 
 async def take_job(context: WorkerContext) -> bool:
     """Take and run one job; False when there is none, or when its tenant is being projected just now."""
-    rows = await context.database.run(
-        Scope(WORKER_ROLE), lambda tx: tx.hot("claim_rebuild", {"silent_s": SILENT_S})
-    )
+    rows = await context.database.run(Scope(WORKER_ROLE), lambda tx: tx.hot("claim_rebuild", {"silent_s": SILENT_S}))
     if not rows or rows[0]["status"] != "running":
         return False
     row = rows[0]

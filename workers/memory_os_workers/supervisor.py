@@ -22,7 +22,7 @@ CALM_S = 30.0
 
 
 async def keep_running(context: WorkerContext, name: str, actor: Actor) -> None:
-    """Run an actor until the worker stops, whatever it raises: one bad event may not end the projection of all others."""
+    """Run an actor until the worker stops, whatever it raises: one bad event may not end all projection."""
     deaths = 0
     clock = asyncio.get_running_loop().time
     while not context.stopping.is_set():
@@ -36,8 +36,11 @@ async def keep_running(context: WorkerContext, name: str, actor: Actor) -> None:
                 raise
             deaths = 1 if clock() - started > CALM_S else deaths + 1
             wait = full_jitter(deaths, FIRST_WAIT_S, LAST_WAIT_S, context.source)
-            lost = _all_connection_loss(error)
-            log.log(30 if lost else 40, "actor_died", actor=name, error_class=type(error).__name__, restart_in_s=round(wait, 2), exc_info=None if lost else error)
+            told = {"actor": name, "error_class": type(error).__name__, "restart_in_s": round(wait, 2)}
+            if _all_connection_loss(error):
+                log.warning("actor_died", **told)
+            else:
+                log.exception("actor_died", **told)
             await context.pause(wait)
 
 

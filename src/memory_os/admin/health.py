@@ -27,7 +27,7 @@ async def readiness(database: Database, settings: Settings, graph: GraphMemory |
     parts: dict[str, Any] = {"database": "down", "schema": "unknown", "outbox": {}, "graph": "off"}
     try:
         async with database.transaction(Scope("memory_os_app")) as tx:
-            row = await tx.row(text("SELECT version_num FROM alembic_version"))  # type: ignore[arg-type]  # textual
+            row = await tx.row(text("SELECT version_num FROM alembic_version"))
             gauges = await tx.hot("outbox_gauges")
     except Exception as error:
         if not is_connection_loss(error):
@@ -72,7 +72,7 @@ async def queue_metrics(database: Database) -> bytes:
     registry = CollectorRegistry()
     events = Gauge("memory_os_outbox_events", "Events in the outbox.", ["status"], registry=registry)
     oldest = Gauge("memory_os_outbox_oldest_seconds", "Age of the oldest event.", ["status"], registry=registry)
-    alive = Gauge("memory_os_workers", "Workers by state; lost ones have sent no heartbeat.", ["state"], registry=registry)
+    alive = Gauge("memory_os_workers", "Workers by state; lost ones are silent.", ["state"], registry=registry)
     depth: dict[str, int] = defaultdict(int)
     age: dict[str, float] = defaultdict(float)
     for gauge in gauges:

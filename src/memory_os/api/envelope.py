@@ -72,9 +72,8 @@ def refuse_unknown_parameters(connection: ASGIConnection[Any, Any, Any, Any], ha
     known = set(handler.parsed_fn_signature.parameters)
     unknown = [name for name in connection.query_params if name not in known]
     if unknown:
-        raise InvalidInputError(
-            "unknown query parameters", errors=[FieldError(f"/{name}", "this call has no such parameter") for name in unknown]
-        )
+        faults = [FieldError(f"/{name}", "this call has no such parameter") for name in unknown]
+        raise InvalidInputError("unknown query parameters", errors=faults)
 
 
 class TenantRate:

@@ -50,9 +50,7 @@ class Attempt:
 
 def _mine(tx: Transaction, attempt: Attempt) -> Any:  # noqa: ANN401 - a SQL condition
     return (
-        (_TABLE.c.tenant_id == tx.tenant_id)
-        & (_TABLE.c.principal == attempt.principal)
-        & (_TABLE.c.key == attempt.key)
+        (_TABLE.c.tenant_id == tx.tenant_id) & (_TABLE.c.principal == attempt.principal) & (_TABLE.c.key == attempt.key)
     )
 
 
@@ -63,9 +61,7 @@ async def find_answer(tx: Transaction, attempt: Attempt) -> tuple[int, bytes] | 
         IdempotencyError: If the key came with another request.
     """
     columns = _TABLE.c
-    row = await tx.row(
-        select(columns.request_hash, columns.status, columns.body).where(_mine(tx, attempt))
-    )
+    row = await tx.row(select(columns.request_hash, columns.status, columns.body).where(_mine(tx, attempt)))
     if row is None:
         return None
     if bytes(row["request_hash"]) != attempt.request_hash:

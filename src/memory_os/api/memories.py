@@ -8,7 +8,6 @@ from uuid import UUID
 import msgspec
 from litestar import Controller, Request, Response, delete, get, patch, post
 from litestar.datastructures import ResponseHeader
-from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, RequestBody, Schema
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, Answer, Call, etag, parse_if_match
@@ -114,8 +113,13 @@ class MemoryController(Controller):
         wanted = MemoryFilter(label, status, user_id, tag, conversation_id, subject, created_after, created_before)
         return await call.read(lambda tx: list_memories(tx, wanted, cursor, limit))
 
-    @get("/{memory_id:uuid}", operation_id="getMemory", opt={"permission": "read"}, summary="Read a memory",
-         response_headers=[ResponseHeader(name="ETag", documentation_only=True, description="The version, quoted.")])
+    @get(
+        "/{memory_id:uuid}",
+        operation_id="getMemory",
+        opt={"permission": "read"},
+        summary="Read a memory",
+        response_headers=[ResponseHeader(name="ETag", documentation_only=True, description="The version, quoted.")],
+    )
     async def get_one(self, memory_id: FromPath[UUID], call: Call) -> Response[Memory]:
         """Read one memory; 404 alike for absent, invisible and other tenants' ones."""
         memory = await call.read(lambda tx: get_memory(tx, memory_id))
@@ -123,7 +127,11 @@ class MemoryController(Controller):
 
     @patch("/{memory_id:uuid}", operation_id="changeMemory", opt={"permission": "write"}, summary="Change a memory")
     async def change(
-        self, memory_id: FromPath[UUID], data: JSONBody[MemoryPatch], call: Call, if_match: Annotated[str | None, IF_MATCH] = None
+        self,
+        memory_id: FromPath[UUID],
+        data: JSONBody[MemoryPatch],
+        call: Call,
+        if_match: Annotated[str | None, IF_MATCH] = None,
     ) -> Response[ChangedMemory]:
         """Change fields of a memory; what was there before goes to the audit log."""
         service = call.services.memories
@@ -135,16 +143,19 @@ class MemoryController(Controller):
         )
         return Answer(changed, headers=etag(changed.memory.version)).response()
 
-    @delete("/{memory_id:uuid}", operation_id="deleteMemory", opt={"permission": "write"}, status_code=200,
-            summary="Delete a memory")
+    @delete(
+        "/{memory_id:uuid}",
+        operation_id="deleteMemory",
+        opt={"permission": "write"},
+        status_code=200,
+        summary="Delete a memory",
+    )
     async def remove(
         self, memory_id: FromPath[UUID], call: Call, if_match: Annotated[str | None, IF_MATCH] = None
     ) -> Deleted:
         """Delete a memory with its vector, mentions, edges and links."""
         service, version = call.services.memories, parse_if_match(if_match)
-        return await call.read(
-            lambda tx: service.delete(tx, call.principal, memory_id, version, call.request_id)
-        )
+        return await call.read(lambda tx: service.delete(tx, call.principal, memory_id, version, call.request_id))
 
 
 def _raw_items(body: bytes, content_type: str) -> list[msgspec.Raw]:
@@ -156,7 +167,8 @@ def _raw_items(body: bytes, content_type: str) -> list[msgspec.Raw]:
             return msgspec.json.decode(body, type=list[msgspec.Raw])
         return msgspec.json.decode(body, type=_Batch).items
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInputError("the batch is no JSON of the form {items: [...]}", errors=[field_error(str(error))]) from None
+        faults = [field_error(str(error))]
+        raise InvalidInputError("the batch is no JSON of the form {items: [...]}", errors=faults) from None
 
 
 class _Batch(msgspec.Struct, forbid_unknown_fields=True):

@@ -30,13 +30,19 @@ class RetrievalController(Controller):
 
     @post("/retrieve", operation_id="retrieve", opt={"permission": "read"}, status_code=200, summary="Ask memory")
     async def retrieve(
-        self, data: JSONBody[RetrievalRequest], call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
+        self,
+        data: JSONBody[RetrievalRequest],
+        call: Call,
+        idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
     ) -> Response[ContextPack]:
         """Find what bears on a question: permitted, current, labelled, and small enough for the budget."""
         return await _answer(data, call, keyed=idempotency_key is not None)
 
     @post(
-        "/context", operation_id="retrieveContext", opt={"permission": "read"}, status_code=200,
+        "/context",
+        operation_id="retrieveContext",
+        opt={"permission": "read"},
+        status_code=200,
         summary="Ask memory, for a prompt",
     )
     async def context(
@@ -46,7 +52,10 @@ class RetrievalController(Controller):
         return await _answer(data, call, keyed=idempotency_key is not None)
 
     @get(
-        "/retrievals", operation_id="listRetrievals", opt={"permission": "read"}, summary="List retrievals, newest first"
+        "/retrievals",
+        operation_id="listRetrievals",
+        opt={"permission": "read"},
+        summary="List retrievals, newest first",
     )
     async def list_all(
         self,
@@ -58,11 +67,13 @@ class RetrievalController(Controller):
         return await call.read(lambda tx: list_retrievals(tx, call.principal, cursor, limit))
 
     @get(
-        "/retrievals/{retrieval_id:uuid}", operation_id="explainRetrieval", opt={"permission": "read"},
+        "/retrievals/{retrieval_id:uuid}",
+        operation_id="explainRetrieval",
+        opt={"permission": "read"},
         summary="Explain a past answer",
     )
     async def explain(self, retrieval_id: FromPath[UUID], call: Call) -> RetrievalExplanation:
-        """What was found by which arm, with which score and path, and what became of it. Records show as they are now."""
+        """What was found by which arm, with which score and path, and what became of it; records as they are now."""
         await call.services.retriever.log.settle(retrieval_id)
         return await call.read(lambda tx: explain_retrieval(tx, call.principal, retrieval_id))
 

@@ -65,12 +65,18 @@ _ascii_folding: Final[dict[int, str | None]] = {
 def canonical_name(text: str) -> str:
     """The canonical form of a name, any script; empty only where nothing visible is left.
 
-    Idempotent, the same for canonically equivalent texts (NFC, NFD), and equal to `CANONICAL_NAME_SQL` in Postgres.
+    Idempotent, equal to `CANONICAL_NAME_SQL` in Postgres, and the same for canonically equivalent texts (NFC, NFD) of
+    what is assigned in Unicode 14.
     """
     if text.isascii():
         # Most names: one pass, and the same result as the long way.
         name = " ".join(text.translate(_ascii_folding).split())
         return name or _trim(_fold(text))
+    return _canonical(text)
+
+
+def _canonical(text: str) -> str:
+    """All steps, for any script."""
     folded = _fold(text)
     name = _separators.sub(" ", folded).strip(" ")
     return _loose_spaces.sub("", name) or _trim(folded)

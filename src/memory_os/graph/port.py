@@ -112,8 +112,13 @@ class GraphPatch:
     """What one projection step sets, all of it absolute.
 
     `mentions` is the *complete* set of mentions of every memory in `memories`: edges of those memories that are not
-    listed are removed. A backend applies the parts in the order of the fields, so that a crash in between leaves a
-    memory's old mentions in place until everything derived from them has been set.
+    listed are removed. A backend applies a patch as one; where it can't, it sets mentions before co-occurrences and
+    removes mentions after them, so that whatever it got to, the mentions in the graph cover every pair that was set.
+
+    An edge, link, mention or co-occurrence with a memory or entity that is not in the graph is left out, and that is no
+    error: put the ends into the same patch. A record is made by the edge or link that names it and goes with the last
+    one. An edge or link with a known id and another type or other ends replaces the one that was there. What a patch
+    both sets and deletes is deleted. Of rows with equal keys the last counts.
     """
 
     entities: Sequence[EntityNode] = ()
@@ -181,7 +186,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class GraphDump:
-    """The whole of one tenant's graph as comparable values: for tests, verify and repair of small graphs."""
+    """The whole of one tenant's graph as comparable values: for tests, verify and repair of small graphs.
+
+    Weights, strengths and confidences are stored with 15 significant digits: pass what they are compared with through
+    `memory_os.graph.encoder.canonical_float`.
+    """
 
     memories: Mapping[str, MemoryNode]
     entities: Mapping[str, EntityNode]
@@ -195,8 +204,11 @@ class GraphDump:
 class GraphBackend(Protocol):
     """A store of property graphs, one for each tenant.
 
-    Every method may raise `GraphUnavailableError`; writes may raise `GraphDataError` and `FenceLostError`. Reading a graph
-    that does not exist is an empty answer and never creates it.
+    Every method may raise `GraphUnavailableError`; writes may raise `GraphDataError` and `FenceLostError`. Reading a
+    graph that does not exist is an empty answer and never creates it; writing to one is a lost fence.
+
+    A write that raised `GraphUnavailableError` may have happened, or may happen yet. Take the fence with a new token
+    before the next try: then the old one can't come late.
     """
 
     name: str
@@ -228,7 +240,10 @@ class GraphBackend(Protocol):
     async def expand(
         self, tenant_id: UUID, seeds: Sequence[Seed], bounds: Bounds, *, as_of: int | None = None
     ) -> Sequence[Path]:
-        """The strongest paths from the seeds, best first, ties by ids; links only where valid at `as_of` (microseconds)."""
+        """The strongest paths from the seeds, best first, ties by ids; see `memory_os.graph.expansion`.
+
+        Links count only where they hold at `as_of` (epoch microseconds); without it, all do.
+        """
         ...
 
     async def stats(self, tenant_id: UUID) -> GraphStats:
@@ -244,11 +259,15 @@ class GraphBackend(Protocol):
         ...
 
     async def load(self, tenant_id: UUID, token: str, patch: GraphPatch) -> None:
-        """Write a patch into the scratch graph; ids in it are new, so that a backend may create instead of merge."""
+        """Write a patch into the scratch graph, as `apply` does; raises `FenceLostError` if it is another rebuild's."""
         ...
 
     async def finish_rebuild(self, tenant_id: UUID, token: str) -> None:
-        """Swap the scratch graph in atomically; the fence of the new graph holds `token`. Raises `FenceLostError`."""
+        """Swap the scratch graph in atomically; the fence of the new graph holds `token`.
+
+        Raises:
+            FenceLostError: The fence of the live graph or that of the scratch graph does not hold `token`.
+        """
         ...
 
     async def drop(self, tenant_id: UUID) -> None:

@@ -72,15 +72,15 @@ class MemoryPatch(Struct, forbid_unknown_fields=True):
     text: Text | UnsetType = UNSET
     label: LabelName | UnsetType = UNSET
     status: StatusName | UnsetType = UNSET
-    title: Title | None | UnsetType = UNSET
+    title: Title | UnsetType | None = UNSET
     confidence: Confidence | UnsetType = UNSET
     visibility: Visibility | UnsetType = UNSET
     readers: Readers | UnsetType = UNSET
-    occurred_at: Moment | None | UnsetType = UNSET
-    valid_from: Moment | None | UnsetType = UNSET
-    valid_to: Moment | None | UnsetType = UNSET
-    subject: Key | None | UnsetType = UNSET
-    property: Key | None | UnsetType = UNSET
+    occurred_at: Moment | UnsetType | None = UNSET
+    valid_from: Moment | UnsetType | None = UNSET
+    valid_to: Moment | UnsetType | None = UNSET
+    subject: Key | UnsetType | None = UNSET
+    property: Key | UnsetType | None = UNSET
     tags: Tags | UnsetType = UNSET
     metadata: Payload | UnsetType = UNSET
 
@@ -123,7 +123,6 @@ class StoredMemory(Struct, omit_defaults=True):
     position: int
     duplicate_of: UUID | None = None
     rule: str | None = None
-
 
 
 class ChangedMemory(Struct):

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import any_, literal, select
+from sqlalchemy.engine import RowMapping
 
 from memory_os.errors import NotFoundError
 from memory_os.memories.model import Memory, Readers
@@ -33,7 +34,7 @@ class MemoryFilter:
     created_before: datetime | None = None
 
 
-def memory_of(row: Mapping[str, Any]) -> Memory:
+def memory_of(row: Mapping[str, Any] | RowMapping) -> Memory:
     """A row of `memories` as readers see it."""
     return Memory(
         id=row["id"],

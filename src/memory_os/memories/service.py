@@ -123,9 +123,7 @@ class MemoryService:
         self, tx: Transaction, principal: Principal, memory_id: UUID, if_match: int | None, request_id: str | None
     ) -> Deleted:
         """Delete a memory; see `delete_memory`."""
-        return await delete_memory(
-            tx, self.outbox, principal, memory_id, if_match=if_match, request_id=request_id
-        )
+        return await delete_memory(tx, self.outbox, principal, memory_id, if_match=if_match, request_id=request_id)
 
     async def _check_edges(self, tx: Transaction, drafts: Sequence[MemoryDraft]) -> None:
         faults = await self._edge_faults(tx, drafts)

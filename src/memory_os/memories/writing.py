@@ -164,9 +164,7 @@ async def _existing(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     return {row["id"]: memory_of(row) for row in rows}
 
 
-def _fresh_memory(
-    ident: UUID, draft: MemoryDraft, principal: Principal, times: tuple[datetime, datetime]
-) -> Memory:
+def _fresh_memory(ident: UUID, draft: MemoryDraft, principal: Principal, times: tuple[datetime, datetime]) -> Memory:
     return memory_of(
         {
             "id": ident,

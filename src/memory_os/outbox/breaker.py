@@ -1,4 +1,4 @@
-"""The circuit breaker before the graph: while it is open nothing is claimed, and one probe at a time asks whether to go on."""
+"""The circuit breaker before the graph: while it is open nothing is claimed, and a probe asks whether to go on."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Queue:
         await self._hot("release_tenant", self._lease(lease))
 
     async def claim(self, lease: Lease, batch: int) -> list[ClaimedEvent]:
-        """Claim due events, oldest first. Those that five workers never came back from are parked as dead on the way."""
+        """Claim due events, oldest first. Those that five workers never came back from are parked as dead."""
         rows = await self._hot("claim_events", {**self._lease(lease), "batch": batch})
         return [
             ClaimedEvent(

@@ -1,4 +1,4 @@
-"""`project(canonical)`: how each canonical row looks in the graph. Projector and rebuild both use these, and nothing else."""
+"""`project(canonical)`: how each canonical row looks in the graph. Projector and rebuild use these and nothing else."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def entity_node(row: Row) -> EntityNode:
 
 def mention_edge(row: Row) -> Mention:
     """All mentions of one entity in one memory, as `mentions_of_memories.sql` sums them."""
-    return Mention(
-        str(row["memory_id"]), str(row["entity_id"]), mention_weight(row["confidence"], row["occurrences"])
-    )
+    return Mention(str(row["memory_id"]), str(row["entity_id"]), mention_weight(row["confidence"], row["occurrences"]))
 
 
 def pair_edge(a: str, b: str, records: int) -> CoOccurrence:

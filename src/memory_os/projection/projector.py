@@ -143,9 +143,7 @@ async def _read_relations(tx: Transaction, wanted: Aggregates) -> tuple[list[dic
     return edges, links
 
 
-def _add_endpoints(
-    wanted: Aggregates, edges: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
-) -> None:
+def _add_endpoints(wanted: Aggregates, edges: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]) -> None:
     """An edge needs both its nodes, and the events of those may still be waiting or dead: project them with it."""
     for edge in edges:
         wanted.memories |= {edge[side] for side in ("source_memory_id", "target_memory_id") if edge[side]}
@@ -194,9 +192,7 @@ async def _patch(
     )
 
 
-async def _pairs(
-    tx: Transaction, involved: Mapping[str, set[str]], entities: Mapping[UUID, Any]
-) -> list[CoOccurrence]:
+async def _pairs(tx: Transaction, involved: Mapping[str, set[str]], entities: Mapping[UUID, Any]) -> list[CoOccurrence]:
     pairs = {pair for group in involved.values() for pair in combinations(sorted(group), 2)}
     # A pair with an entity that is gone needs no edge removed: it goes with the node.
     wanted = sorted((a, b) for a, b in pairs if UUID(a) in entities and UUID(b) in entities)

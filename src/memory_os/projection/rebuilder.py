@@ -82,9 +82,7 @@ class Rebuilder:
         processed = 0
         async for rows in self._pages(job, "page_of_memories"):
             batch = rows[: total - processed]
-            events = [
-                ClaimedEvent(0, UPSERT, "memory", row["id"], row["version"], 0, job.request_id) for row in batch
-            ]
+            events = [ClaimedEvent(0, UPSERT, "memory", row["id"], row["version"], 0, job.request_id) for row in batch]
             for start in range(0, len(events), 100):
                 await self._projector.project(lease, events[start : start + 100])
             processed += len(batch)

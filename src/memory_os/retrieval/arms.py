@@ -27,10 +27,10 @@ MAX_LEXEMES: Final = 256
 SIMILARITY_FLOOR: Final = 0.20
 """Cosine below which a vector is no hit.
 
-Measured with the bundled MiniLM: "mug cake recipe" meets cooking facts at 0.20-0.32 and nothing else above 0.14; 98 % of
-LoCoMo's evidence turns lie above it (development conversations); a question about something else altogether finds
-nothing in 82 % of the cases among 20 records, 61 % among 50, 24 % among 419. At 0.25 these would be 94, 84 and 61 %, but
-the cooking facts would be lost. Models whose cosines are all high lose nothing by it: for them it is no floor.
+Measured with the bundled MiniLM: "mug cake recipe" meets cooking facts at 0.20-0.32 and nothing else above 0.14; 98 %
+of LoCoMo's evidence turns lie above it (one development conversation); a question about something else altogether finds
+nothing in 82 % of the cases among 20 records, 61 % among 50, 24 % among 419. At 0.25 these would be 94, 84 and 61 %,
+but the cooking facts would be lost. For models whose cosines are all high it is no floor, and takes nothing away.
 """
 
 CHANCE_WORDS: Final = 5
@@ -128,9 +128,7 @@ async def find_named(tx: Transaction, query: str, window: Window) -> list[UUID]:
     groups = name_groups(query)
     if not groups:
         return []
-    rows = await tx.hot(
-        "find_named_entities", {"tenant_id": tx.tenant_id, "names": groups, "history": window.history}
-    )
+    rows = await tx.hot("find_named_entities", {"tenant_id": tx.tenant_id, "names": groups, "history": window.history})
     return named_in(query, (NamedEntity(row["id"], row["canonical_name"], row["surface"]) for row in rows))
 
 

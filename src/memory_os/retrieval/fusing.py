@@ -8,15 +8,21 @@ from datetime import datetime
 from math import prod
 from types import MappingProxyType
 from typing import Final
+from uuid import UUID
 
 from memory_os.domain.labels import LABELS
 from memory_os.domain.ranking import boost, confidence_boost, min_max_fusion, recency_boost, reinforcement_boost
-from memory_os.retrieval.arms import Ref
+from memory_os.retrieval.arms import SIMILARITY_FLOOR, Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
 from memory_os.retrieval.trails import Trail
 
 ARM_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"vector": 1.0, "text": 1.0, "graph": 0.6})
 """What each arm counts in the fusion. The graph brings context rather than answers. Ours; not tuned."""
+
+_FLOOR: Final = Ref("memory", UUID(int=0))
+"""Stands for the floor of each arm, so that the scale of an arm begins there and not at its weakest hit."""
+
+_FLOORS: Final[Mapping[str, float]] = MappingProxyType({"vector": SIMILARITY_FLOOR, "text": 0.0, "graph": 0.0})
 
 DECIMALS: Final = 6
 
@@ -64,8 +70,13 @@ def fuse(
             scores={name: round(hits[ref], DECIMALS) for name, hits in seen.items() if ref in hits},
             trail=by_ref.get(ref),
         )
-        for ref, score in boost(min_max_fusion(seen, ARM_WEIGHTS), factors)
+        for ref, score in boost(min_max_fusion(_scaled(seen), ARM_WEIGHTS), factors)
+        if ref != _FLOOR
     ]
+
+
+def _scaled(arms: Mapping[str, Mapping[Ref, float]]) -> dict[str, dict[Ref, float]]:
+    return {name: {**hits, _FLOOR: _FLOORS[name]} for name, hits in arms.items() if hits}
 
 
 def _factor(record: Record, trail: Trail | None, now: datetime) -> float:

@@ -17,7 +17,7 @@ from memory_os.storage.database import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as its reader may see it. `label` of an entity is its type; only declared entities stand for themselves."""
+    """A record as its reader may see it; an entity's `label` is its type, and derived entities are never answers."""
 
     ref: Ref
     label: str | None

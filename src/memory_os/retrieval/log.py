@@ -100,7 +100,7 @@ class RetrievalLog:
             async with self._turns:
                 await self._database.run(Scope.of(entry.principal), lambda tx: _insert(tx, entry))
         except Exception as error:  # noqa: BLE001 - whatever it is, the answer has been given
-            log.error("retrieval_not_logged", retrieval_id=str(entry.id), error_class=type(error).__name__)
+            log.warning("retrieval_not_logged", retrieval_id=str(entry.id), error_class=type(error).__name__)
 
 
 async def _insert(tx: Transaction, entry: RetrievalEntry) -> None:

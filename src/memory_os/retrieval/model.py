@@ -30,6 +30,10 @@ Query = Annotated[
     ),
 ]
 
+Position = Annotated[
+    int, Meta(ge=0, le=2**63 - 1, description="The position of a write that the graph should have reached.")
+]
+
 
 class Limits(Struct, forbid_unknown_fields=True, frozen=True):
     """Bounds of one retrieval; 0 switches that part off."""
@@ -55,15 +59,13 @@ class RetrievalRequest(Struct, forbid_unknown_fields=True, frozen=True):
     as_of: Annotated[Moment | None, Meta(description="What held then; now by default.")] = None
     include: Annotated[
         list[Literal["history"]],
-        Meta(max_length=1, description="`history` brings superseded, expired, archived and retracted records, labelled."),
+        Meta(max_length=1, description="`history` brings superseded, expired, archived and retracted ones too."),
     ] = []
     limits: Limits = Limits()
     budget_tokens: Annotated[int, Meta(ge=1, le=32_000, description="Most tokens of the serialized pack.")] = 2_000
     arms: Arms = Arms()
     conversation_id: Key | None = None
-    wait_for: Annotated[
-        int | None, Meta(ge=0, le=2**63 - 1, description="The position of a write that the graph should have reached.")
-    ] = None
+    wait_for: Position | None = None
     timeout_ms: Annotated[int, Meta(ge=0, le=WAIT_MS, description="How long to wait for it.")] = 0
     format: Format = "json"
 
@@ -84,11 +86,24 @@ class PathNode(Struct, frozen=True, omit_defaults=True):
 
 
 class PackItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One record of a pack. `arms` holds its rank (from 1) in each arm that found it."""
+    """One record of a pack.
+
+    Attributes:
+        label: A memory's label; an entity's type.
+        title: A memory's title. The text of other records begins with their title or name.
+        date: When it happened or was recorded.
+        score: What it was ranked by, after fusion and boosts; compares within one answer only.
+        arms: By arm that found it, its rank there, from 1.
+        why: The path that led to it in words, and what it shares with the question.
+        path: The same path as records; left out where the budget is short.
+        superseded_by: The memory that took its place.
+        shortened: The text ends before its end, at a sentence, to fit the budget.
+    """
 
     type: RecordType
     id: UUID
     label: str | None = None
+    title: str | None = None
     text: str
     date: datetime
     status: str
@@ -104,10 +119,11 @@ class PackItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Omission(Struct, frozen=True, omit_defaults=True):
-    """A record that was found and is not in the pack, and why: `limit` or `budget`."""
+    """What was found and is not in the pack, and why (`limit`, `budget`): one record by its id, or a number of them."""
 
     reason: str
     id: UUID | None = None
+    count: int = 1
 
 
 class Conflict(Struct, frozen=True):

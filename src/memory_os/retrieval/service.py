@@ -32,7 +32,7 @@ from memory_os.retrieval.arms import (
 from memory_os.retrieval.fusing import Candidate, fuse
 from memory_os.retrieval.hydrating import Hydrated, hydrate
 from memory_os.retrieval.log import RetrievalEntry, RetrievalLog
-from memory_os.retrieval.model import ArmName, ContextPack, GraphState, RetrievalRequest
+from memory_os.retrieval.model import ArmName, ContextPack, GraphState, GraphStateName, RetrievalRequest
 from memory_os.retrieval.packing import make_pack
 from memory_os.retrieval.timing import Timings
 from memory_os.retrieval.trails import follow
@@ -199,8 +199,8 @@ class Retriever:
         if position is None:
             return GraphState("off", 0, 0)
         behind = position.lag > 0 or position.incomplete
-        name = "degraded" if paths is None else "lagging" if behind else "current"
-        return GraphState(name, position.lag, position.position)
+        state: GraphStateName = "degraded" if paths is None else "lagging" if behind else "current"
+        return GraphState(state, position.lag, position.position)
 
 
 def check_request(request: RetrievalRequest) -> None:

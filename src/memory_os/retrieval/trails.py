@@ -76,14 +76,14 @@ def shorten(text: str) -> str:
 
 
 def describe(nodes: Sequence[PathNode], names: Mapping[UUID, str]) -> str:
-    """A path in words: `query -> Detroit pizza -PART_OF-> cooking`; edges walked backwards point back."""
+    """A path in words: `query -> Detroit pizza -PART_OF-> cooking`; an edge walked backwards reads `←PART_OF-`."""
     parts = ["query"]
     for node in nodes:
         name = names.get(node.id, "?")
         if node.via is None:
             parts.append(f"-> {name}")
         else:
-            parts.append(f"<-{node.via}- {name}" if node.against else f"-{node.via}-> {name}")
+            parts.append(f"←{node.via}- {name}" if node.against else f"-{node.via}-> {name}")
     return " ".join(parts)
 
 
@@ -118,4 +118,3 @@ def _trail(seed: NodeRef, steps: Sequence[Step], score: float, hydrated: Hydrate
 def names_of(hydrated: Hydrated) -> dict[UUID, str]:
     """The short name of each record that the reader may see."""
     return {record.ref.id: shorten(record.name) for record in hydrated.records.values()}
-

@@ -37,10 +37,8 @@ _FOUND_WEIGHT: Final = 0.9
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def make_seeds(
-    named: Sequence[UUID], vector: Mapping[Ref, float], words: Mapping[Ref, float]
-) -> list[Seed]:
-    """Where a walk starts: named entities first, then the best hits, weighed by their share of their arm's best score."""
+def make_seeds(named: Sequence[UUID], vector: Mapping[Ref, float], words: Mapping[Ref, float]) -> list[Seed]:
+    """Where a walk starts: named entities, then the best hits, weighed by their share of their arm's best score."""
     weights: dict[NodeRef, float] = {NodeRef("entity", str(ident)): _NAMED_WEIGHT for ident in named}
     for hits in (vector, words):
         best = max(hits.values(), default=0.0)

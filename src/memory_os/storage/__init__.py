@@ -1,0 +1,1 @@
+"""Postgres: tables, unit of work, migrations, pages, and the hand-tuned statements in `sql/`."""

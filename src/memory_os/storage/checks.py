@@ -28,18 +28,22 @@ async def check_database(database: Database, db_role: str) -> None:
     try:
         async with database.engine.connect() as connection:
             facts = (
-                await connection.execute(
-                    text(
-                        "SELECT session_user AS login, r.rolsuper, r.rolbypassrls, "
-                        "current_setting('server_version_num')::int AS server, "
-                        "(SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector, "
-                        "to_regclass('alembic_version') IS NOT NULL AS migrated, "
-                        "(SELECT pg_has_role(session_user, oid, 'SET') FROM pg_roles WHERE rolname = :role) AS member "
-                        "FROM pg_roles r WHERE r.rolname = session_user"
-                    ),
-                    {"role": db_role},
+                (
+                    await connection.execute(
+                        text(
+                            "SELECT session_user AS login, r.rolsuper, r.rolbypassrls, "
+                            "current_setting('server_version_num')::int AS server, "
+                            "(SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector, "
+                            "to_regclass('alembic_version') IS NOT NULL AS migrated, "
+                            "(SELECT pg_has_role(session_user, oid, 'SET') FROM pg_roles WHERE rolname = :role) AS member "
+                            "FROM pg_roles r WHERE r.rolname = session_user"
+                        ),
+                        {"role": db_role},
+                    )
                 )
-            ).mappings().one()
+                .mappings()
+                .one()
+            )
     except (DBAPIError, OSError) as error:
         cause = getattr(error, "orig", None) or error
         raise StartupError(f"the database can't be reached: {str(cause).splitlines()[0]}; check DATABASE_URL") from None
@@ -64,7 +68,7 @@ async def check_database(database: Database, db_role: str) -> None:
 
 async def _check_revision(database: Database, db_role: str) -> None:
     async with database.transaction(Scope(db_role)) as tx:
-        row = await tx.row(text("SELECT version_num FROM alembic_version"))  # type: ignore[arg-type]  # has no columns
+        row = await tx.row(text("SELECT version_num FROM alembic_version"))
     found = row["version_num"] if row else None
     if found != head():
         raise StartupError(f"the schema is at revision {found}, this version needs {head()}: run `memory-os migrate`")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
-from alembic import command
 from memory_os.errors import StartupError
 from memory_os.storage.database import driver_url
 
@@ -40,10 +41,14 @@ def script_location() -> Path:
 def alembic_config() -> Config:
     """Alembic's configuration, without an ini file."""
     config = Config()
-    config.set_main_option("script_location", str(script_location()).replace("%", "%%"))
+    location = str(script_location()).replace("%", "%%")
+    config.set_main_option("script_location", location)
+    config.set_main_option("prepend_sys_path", location)  # the revisions import rls.py, which lies there
+    config.set_main_option("path_separator", "os")
     return config
 
 
+@cache
 def head() -> str:
     """The revision that this version of the code needs."""
     revision = ScriptDirectory.from_config(alembic_config()).get_current_head()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -37,10 +37,8 @@ def decode_cursor(cursor: str) -> tuple[datetime, str]:
     """
     try:
         moment, key = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().split("|")
-        when = datetime.fromisoformat(moment)
-        if when.tzinfo is None:
-            raise ValueError("naive")
-    except (binascii.Error, ValueError, UnicodeError):
+        when = datetime.fromisoformat(moment).astimezone(UTC)
+    except (OverflowError, binascii.Error, ValueError, UnicodeError):
         raise InvalidInputError(
             "the cursor is not one that this list gave out", errors=[FieldError("/cursor", "unknown cursor")]
         ) from None

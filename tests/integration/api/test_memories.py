@@ -158,7 +158,9 @@ async def test_an_unknown_label_is_answered_with_the_vocabulary(
     assert problem.get("did_you_mean") == hint
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b'{"text": "\\ud800", "label": "Skill"}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b'{"text": "\\ud800", "label": "Skill"}']
+)
 async def test_a_malformed_body_is_a_client_error(
     client: httpx.AsyncClient, tenant_factory: TenantFactory, body: bytes
 ) -> None:
@@ -168,9 +170,7 @@ async def test_a_malformed_body_is_a_client_error(
     assert answer.headers["content-type"].startswith("application/problem+json")
 
 
-async def test_a_batch_has_an_outcome_for_each_item(
-    client: httpx.AsyncClient, tenant_factory: TenantFactory
-) -> None:
+async def test_a_batch_has_an_outcome_for_each_item(client: httpx.AsyncClient, tenant_factory: TenantFactory) -> None:
     tenant = tenant_factory()
     items: list[object] = [{**MEMORY, "text": f"fact {n}", "id": str(uuid4())} for n in range(12)]
     items[4] = {**MEMORY, "text": "x" * 40_000}

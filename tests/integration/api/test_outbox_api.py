@@ -170,9 +170,7 @@ async def test_dead_events_come_first_then_the_rest_newest_first_across_pages(
         assert seen == dead + rest, limit
 
 
-async def test_filters(
-    client: httpx.AsyncClient, tenant: TestTenant, events: Events, operator: dict[str, str]
-) -> None:
+async def test_filters(client: httpx.AsyncClient, tenant: TestTenant, events: Events, operator: dict[str, str]) -> None:
     aggregate = uuid4()
     first = events.add(tenant, "dead", error="GraphDataError: can't hold 100% of it")
     second = events.add(tenant, "dead", error="ValueError: bad_value", event_type="GRAPH_DELETE")
@@ -260,9 +258,7 @@ async def test_an_event_that_is_not_dead_is_neither_retried_nor_discarded(
 ) -> None:
     event_id = events.add(tenant, status)
     retried = await client.post(f"/v1/outbox/events/{event_id}/retry", headers=operator)
-    discarded = await client.post(
-        f"/v1/outbox/events/{event_id}/discard", json={"reason": "because"}, headers=operator
-    )
+    discarded = await client.post(f"/v1/outbox/events/{event_id}/discard", json={"reason": "because"}, headers=operator)
     assert (retried.status_code, discarded.status_code) == (409, 409)
     assert (await client.get(f"/v1/outbox/events/{event_id}", headers=operator)).json()["status"] == status
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from uuid import UUID
 
 import httpx
@@ -198,7 +199,7 @@ async def test_a_rebuild_equals_what_has_grown(
         for n in range(24)
     ]
     await store(client, other, "We saw Ann Miller0 elsewhere.")
-    for source, target in zip(ids, ids[1:], strict=False):
+    for source, target in pairwise(ids):
         body = {"type": "SUPPORTS", "from": {"memory": source}, "to": {"memory": target}}
         assert (await client.post("/v1/edges", json=body, headers=tenant.headers())).status_code == 201
     await drain(worker)

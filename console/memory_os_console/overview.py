@@ -1,0 +1,93 @@
+"""The overview: is it healthy, in one look, and kept up to date by server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from litestar import Response, get
+from litestar.response import ServerSentEvent, ServerSentEventMessage
+
+from memory_os.admin.health import graph_state
+from memory_os.admin.reach import seen_tenant
+from memory_os.outbox.gauges import QueueStats, queue_stats
+from memory_os.outbox.pace import projected_per_second
+from memory_os.storage.database import Transaction
+from memory_os_console.health import judge
+from memory_os_console.tenants import tenant_names
+from memory_os_console.visits import ActiveVisit, Visit
+
+EVERY_S: Final = 2.0
+STREAM_S: Final = 300.0
+"""A stream ends after five minutes and the browser opens a new one, so that a half-dead connection does not linger."""
+
+_RETRY_MS: Final = 2000
+
+
+@get("/", name="console.overview")
+async def show_overview(visit: Visit) -> Response[str]:
+    """The overview as a page."""
+    return visit.page("overview.html", **await _state(visit))
+
+
+@get("/live", opt={"fragment": True}, name="console.live")
+async def stream_overview(visit: Visit) -> ServerSentEvent:
+    """The overview's figures every two seconds, as HTML; `ended` when the session is over."""
+    # A stream that loses its session or the database says so and ends; the page then falls back to asking.
+    return ServerSentEvent(_stream(visit))
+
+
+async def _stream(visit: ActiveVisit) -> AsyncIterator[ServerSentEventMessage]:
+    clock = asyncio.get_running_loop().time
+    until = clock() + STREAM_S
+    yield ServerSentEventMessage(comment="the overview", data=None, retry=_RETRY_MS)
+    while clock() < until:
+        try:
+            async with asyncio.timeout(EVERY_S):
+                await visit.console.stopping.wait()
+            return
+        except TimeoutError:
+            pass
+        if await visit.console.sessions.principal(visit.services.database, visit.session) is None:
+            yield ServerSentEventMessage(event="ended", data="log in again")
+            return
+        html = visit.console.pages.render("_figures.html", visit=visit, **await _state(visit))
+        yield ServerSentEventMessage(event="figures", data=html)
+
+
+async def _state(visit: ActiveVisit) -> dict[str, Any]:
+    tenant_id = seen_tenant(visit.principal, None)
+
+    async def read(tx: Transaction) -> tuple[QueueStats, float, list[dict[str, Any]]]:
+        stats = await queue_stats(tx, tenant_id)
+        pace = await projected_per_second(tx, tenant_id)
+        return stats, pace, await tx.hot("outbox_gauges") if visit.is_root else []
+
+    (stats, pace, gauges), graph = await asyncio.gather(visit.read(read), graph_state(visit.services.graph))
+    return {
+        "stats": stats,
+        "pace": pace,
+        "graph": graph,
+        "findings": judge(stats, graph, visit.services.settings.outbox_ready_max_age_s),
+        "tenants": await _by_tenant(visit, gauges),
+        "now": datetime.now(UTC),
+    }
+
+
+async def _by_tenant(visit: ActiveVisit, gauges: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is in the queue by tenant, those with dead events and then the longest queues first."""
+    if not gauges:
+        return []
+    names = await tenant_names(visit)
+    rows: dict[UUID, dict[str, Any]] = defaultdict(lambda: {"pending": 0, "leased": 0, "dead": 0, "oldest": 0.0})
+    for gauge in gauges:
+        row = rows[gauge["tenant_id"]]
+        row[gauge["status"]] = gauge["events"]
+        if gauge["status"] != "dead":
+            row["oldest"] = max(row["oldest"], float(gauge["oldest_seconds"]))
+    shown = [{"id": ident, "name": names.get(ident, ""), **row} for ident, row in rows.items()]
+    return sorted(shown, key=lambda row: (-row["dead"], -row["pending"] - row["leased"], row["name"]))
