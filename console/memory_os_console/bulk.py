@@ -53,12 +53,12 @@ async def retry_events(visit: Visit) -> Response[Any]:
         raise InvalidInputError(f"between 1 and {MOST_RETRIED} events are retried at once")
     query = _dead_only(parse_event_query(form, visit.principal))
     count = int(confirmed)
-    retried = await visit.read(
-        lambda tx: retry_matching(tx, visit.principal, query.wanted, count, visit.request_id)
-    )
+    retried = await visit.read(lambda tx: retry_matching(tx, visit.principal, query.wanted, count, visit.request_id))
     notice = f"{_events(retried)} pending again; workers take them within seconds."
     if retried < count:
-        notice = f"{_events(retried)} pending again; the others of the {count} had changed meanwhile and were left alone."
+        notice = (
+            f"{_events(retried)} pending again; the others of the {count} had changed meanwhile and were left alone."
+        )
     return visit.leave(f"{PATH}/events{query.query(status=None)}", notice)
 
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, Final
 
 from litestar import Response, get, post
+from litestar.params import FromPath
 
 from memory_os.admin.canonical import CanonicalRecord, find_canonical
 from memory_os.admin.events import Discard, discard_event, retry_event
@@ -52,13 +53,13 @@ async def show_events(visit: Visit) -> Response[str]:
 
 
 @get("/events/{event:path}", name="console.event")
-async def show_event(visit: Visit, event: str) -> Response[str]:
+async def show_event(visit: Visit, event: FromPath[str]) -> Response[str]:
     """One event: payload, attempts, the record as it is now, and what can be done."""
     return await _page_of(visit, _number(event))
 
 
 @post("/events/{event:path}", name="console.act_on_event", opt={"permission": ("operate",)})
-async def act_on_event(visit: Visit, event: str) -> Response[Any]:
+async def act_on_event(visit: Visit, event: FromPath[str]) -> Response[Any]:
     """Retry or discard, unless the event has changed since its page was shown."""
     number, form = _number(event), await visit.form()
     tenant_id, reason = seen_tenant(visit.principal, None), form.get("reason", "")
@@ -100,14 +101,14 @@ def _changed(seen: str) -> str:
 async def _page_of(visit: ActiveVisit, number: int, status: int = 200, fault: str = "") -> Response[str]:
     tenant_id = seen_tenant(visit.principal, None)
     event = await visit.read(lambda tx: get_event(tx, tenant_id, number))
-    record, in_graph, tenants = await asyncio.gather(_record(visit, event), _in_graph(visit, event), tenant_names(visit))
+    record, in_graph = await asyncio.gather(_record(visit, event), _in_graph(visit, event))
     return visit.page(
         "event.html",
         status=status,
         event=event,
         record=record,
         in_graph=in_graph,
-        tenants=tenants,
+        tenants=await tenant_names(visit),
         fault=fault,
         most_attempts=MAX_ATTEMPTS,
         reason_chars=_REASON_CHARS,
@@ -140,4 +141,3 @@ async def _in_graph(visit: ActiveVisit, event: Event) -> str:
     if entities is None:
         return "The graph does not hold this memory."
     return f"The graph holds this memory, with mentions of {len(entities)} entities."
-

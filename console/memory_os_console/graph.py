@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from litestar import Response, get, post
+from litestar.params import FromPath
 
 from memory_os.admin.reach import named_or_own, require_tenant, seen_tenant
 from memory_os.domain.principal import INSTANCE_TENANT
@@ -86,14 +87,16 @@ async def rebuild(visit: Visit) -> Response[Any]:
 
 
 @get("/graph/rebuilds/{rebuild_id:path}", name="console.rebuild_progress")
-async def show_rebuild(visit: Visit, rebuild_id: str) -> Response[str]:
+async def show_rebuild(visit: Visit, rebuild_id: FromPath[str]) -> Response[str]:
     """A rebuild with its progress; the page asks again every second until it has ended."""
     ident = _uuid(rebuild_id.strip("/"))
     if ident is None:
         raise NotFoundError("there is no such rebuild")
     tenant_id = seen_tenant(visit.principal, None)
     job = await visit.read(lambda tx: get_rebuild(tx, tenant_id, ident))
-    return visit.page("rebuild.html", job=job, live=job.status in ("pending", "running"), tenants=await tenant_names(visit))
+    return visit.page(
+        "rebuild.html", job=job, live=job.status in ("pending", "running"), tenants=await tenant_names(visit)
+    )
 
 
 def _chosen(visit: ActiveVisit, named: str) -> UUID | None:

@@ -67,7 +67,9 @@ def _judge_dead(stats: QueueStats) -> list[Finding]:
     events = "1 event is dead and waits" if stats.dead == 1 else f"{stats.dead:,} events are dead and wait"
     found = [Finding("bad", f"{events} for your decision.")]
     if stats.dead_deletes:
-        deletes = "1 of them is a deletion" if stats.dead_deletes == 1 else f"{stats.dead_deletes:,} of them are deletions"
+        deletes = (
+            "1 of them is a deletion" if stats.dead_deletes == 1 else f"{stats.dead_deletes:,} of them are deletions"
+        )
         found.append(Finding("bad", f"{deletes}: the graph still holds what was deleted."))
     return found
 

@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Any, Final
 
 from litestar import Response, get, post
-from litestar.params import QueryParameter
+from litestar.params import FromQuery, QueryParameter
 from litestar.response import Redirect
 
 from memory_os.admin.tokens import authenticate
@@ -20,7 +20,7 @@ Next = Annotated[str, QueryParameter(name="next", max_length=2000)]
 
 
 @get("/login", opt={"public": True}, name="console.login")
-async def show_login(visit: Visit, back: Next = "", ended: bool = False) -> Response[str]:
+async def show_login(visit: Visit, back: Next = "", ended: FromQuery[bool] = False) -> Response[str]:
     """The login form; whoever is logged in goes on to where they wanted."""
     if await visit.console.sessions.principal(visit.services.database, visit.session) is not None:
         return visit.leave(_own_page(back))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -46,17 +47,21 @@ async def _stream(visit: ActiveVisit) -> AsyncIterator[ServerSentEventMessage]:
     until = clock() + STREAM_S
     yield ServerSentEventMessage(comment="the overview", data=None, retry=_RETRY_MS)
     while clock() < until:
-        try:
-            async with asyncio.timeout(EVERY_S):
-                await visit.console.stopping.wait()
+        if await _is_stopping(visit.console.stopping):
             return
-        except TimeoutError:
-            pass
         if await visit.console.sessions.principal(visit.services.database, visit.session) is None:
             yield ServerSentEventMessage(event="ended", data="log in again")
             return
         html = visit.console.pages.render("_figures.html", visit=visit, **await _state(visit))
         yield ServerSentEventMessage(event="figures", data=html)
+
+
+async def _is_stopping(stopping: asyncio.Event) -> bool:
+    """Wait for the next update, or for the stop if that comes first."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(EVERY_S):
+            await stopping.wait()
+    return stopping.is_set()
 
 
 async def _state(visit: ActiveVisit) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class LoginNeededError(Exception):
 
 
 class CrossSiteArrivalError(Exception):
-    """A link on another site led here, so the browser held the strict cookie back: going on from here brings it along."""
+    """A link on another site led here, so the browser kept the strict cookie back: going on from here brings it."""
 
 
 def exception_handlers(pages: Pages) -> dict[type[Exception] | int, Callable[[Any, Any], Response[Any]]]:
@@ -47,10 +47,10 @@ def exception_handlers(pages: Pages) -> dict[type[Exception] | int, Callable[[An
         problem = msgspec.json.decode(answer.content)
         return pages.respond(
             "error.html",
-            status=answer.status_code,
+            status=problem["status"],
             headers=dict(answer.headers),
             problem=problem,
-            advice=_ADVICE.get(answer.status_code, ""),
+            advice=_ADVICE.get(problem["status"], ""),
             request_id=request.scope.get("state", {}).get("request_id"),
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -18,6 +17,7 @@ PATH: Final = "/console"
 _STATIC: Final = files("memory_os_console") / "static"
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _SECONDS_WITH_TENTHS: Final = 10
+_SHORT_CHARS: Final = 8
 
 
 class Pages:
@@ -45,7 +45,11 @@ class Pages:
         return self._templates.get_template(template).render(**context)
 
     def respond(
-        self, template: str, status: int = 200, headers: dict[str, str] | None = None, **context: Any  # noqa: ANN401 - as above
+        self,
+        template: str,
+        status: int = 200,
+        headers: dict[str, str] | None = None,
+        **context: Any,  # noqa: ANN401 - as above
     ) -> Response[str]:
         """One template as an answer."""
         return Response(
@@ -98,5 +102,5 @@ def as_pretty_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 
 def as_short_id(value: object) -> str:
-    """The last group of a UUID: its first ones are a time, alike in all rows of one burst."""
-    return re.sub(r"^.*-", "…", str(value))
+    """The end of an id: a UUID begins with a time, which is alike in all rows of one burst."""
+    return f"…{str(value)[-_SHORT_CHARS:]}"

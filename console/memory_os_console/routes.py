@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from litestar import Response, Router, get
+from litestar import Request, Response, Router, get
+from litestar.connection import ASGIConnection
 from litestar.datastructures import CacheControlHeader
 from litestar.di import Provide
+from litestar.handlers.base import BaseRouteHandler
+from litestar.params import FromPath
 from litestar.static_files import create_static_files_router
 
 from memory_os.api.services import Services
@@ -18,7 +21,7 @@ from memory_os_console.headers import security_headers
 from memory_os_console.problems import exception_handlers
 from memory_os_console.rendering import PATH, Pages
 from memory_os_console.sessions import Sessions
-from memory_os_console.visits import Console
+from memory_os_console.visits import ActiveVisit, Console
 
 _BODY_BYTES: Final = 64 * 1024
 _YEAR_S: Final = 365 * 86_400
@@ -28,7 +31,7 @@ _NOWHERE: Final = [f"{page}/{{rest:path}}" for page in ("", "/login", "/live", "
 
 
 @get(_NOWHERE, opt={"public": True}, name="console.nowhere")
-async def show_nowhere(rest: str) -> Response[str]:  # noqa: ARG001 - whatever it is
+async def show_nowhere(rest: FromPath[str]) -> Response[str]:  # noqa: ARG001 - whatever it is
     """What is not there, in the console's look."""
     raise NotFoundError("there is no such page")
 
@@ -41,6 +44,15 @@ def console_router(services: Services, *, stopping: asyncio.Event | None = None)
         stopping: Set it when the process is about to stop, and live streams end at once instead of being waited for.
     """
     console = Console(services, Pages(), Sessions(services.settings), stopping=stopping or asyncio.Event())
+
+    # Plain functions around the methods: Litestar copies a router deeply when it is mounted, bound methods with all
+    # that they hold, and a session ended in one copy would live on in another.
+    async def admit(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+        await console.admit(connection, handler)
+
+    async def provide_visit(request: Request[Any, Any, Any]) -> ActiveVisit:
+        return ActiveVisit(console, request)
+
     pages = Router(
         path="/",
         route_handlers=[
@@ -59,9 +71,9 @@ def console_router(services: Services, *, stopping: asyncio.Event | None = None)
             graph.show_rebuild,
             show_nowhere,
         ],
-        middleware=[console.sessions.middleware],
-        guards=[console.admit],
-        dependencies={"visit": Provide(console.visit)},
+        middleware=[console.sessions.middleware()],
+        guards=[admit],
+        dependencies={"visit": Provide(provide_visit)},
         request_max_body_size=_BODY_BYTES,
     )
     files = create_static_files_router(

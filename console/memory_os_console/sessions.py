@@ -16,8 +16,9 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from litestar.connection import ASGIConnection
-from litestar.middleware import DefineMiddleware
+from litestar.middleware.session.base import SessionMiddleware
 from litestar.middleware.session.client_side import ClientSideSessionBackend, CookieBackendConfig
+from litestar.types import ASGIApp
 
 from memory_os.admin.tokens import authenticate_hash, hash_secret, split_token
 from memory_os.domain.principal import Principal
@@ -43,10 +44,6 @@ class _Backend(ClientSideSessionBackend):
             return {}
 
 
-class _Config(CookieBackendConfig):
-    _backend_class = _Backend
-
-
 class Sessions:
     """Begins, checks and ends sessions.
 
@@ -60,7 +57,7 @@ class Sessions:
         self._ended: dict[str, float] = {}
         secret = settings.console_secret
         given = secret.get_secret_value().encode() if secret else os.urandom(_KEY_BYTES)
-        self._config = _Config(
+        self._config = CookieBackendConfig(
             secret=HKDF(SHA256(), _KEY_BYTES, salt=None, info=b"memory-os console session").derive(given),
             key=COOKIE,
             path="/console",
@@ -70,10 +67,14 @@ class Sessions:
             secure=settings.console_cookie_secure,
         )
 
-    @property
-    def middleware(self) -> DefineMiddleware:
+    def middleware(self) -> Callable[[ASGIApp], ASGIApp]:
         """The middleware that reads the cookie and writes it back."""
-        return self._config.middleware
+        backend = _Backend(self._config)
+
+        def wrap(app: ASGIApp) -> ASGIApp:
+            return SessionMiddleware(app, backend)
+
+        return wrap
 
     def begin(self, session: Session, token: str) -> None:
         """Turn a session into that of a token which has just been found valid; nothing of the old one stays.
@@ -85,12 +86,12 @@ class Sessions:
         if parts is None:
             raise ValueError("no token")
         session.clear()
-        session |= {
-            "id": secrets.token_urlsafe(16),
-            "prefix": parts[0],
-            "secret_hash": hash_secret(parts[1]).hex(),
-            "since": int(self._clock()),
-        }
+        session.update(
+            id=secrets.token_urlsafe(16),
+            prefix=parts[0],
+            secret_hash=hash_secret(parts[1]).hex(),
+            since=int(self._clock()),
+        )
         csrf_token(session)
 
     def end(self, session: Session) -> None:

@@ -74,10 +74,6 @@ class Console:
                 "the form does not belong to your session; nothing was done: go back, reload the page and try again"
             )
 
-    async def visit(self, request: Request[Any, Any, Any]) -> ActiveVisit:
-        """Dependency: the visit."""
-        return ActiveVisit(self, request)
-
 
 class ActiveVisit:
     """One request in the hands of its handler."""

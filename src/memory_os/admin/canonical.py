@@ -11,9 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Table, exists, func, or_, select
+from sqlalchemy import Table, func, select
 
-from memory_os.entities.link_targets import target_is_visible
+from memory_os.entities.link_targets import is_visible
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 
@@ -55,19 +55,18 @@ class CanonicalRecord(Struct):
 async def find_canonical(tx: Transaction, aggregate_type: str, aggregate_id: UUID) -> CanonicalRecord | None:
     """The row of an aggregate; None where it is gone, or this reader may not see it."""
     columns = _TABLES[aggregate_type].c
-    conditions: list[ColumnElement[bool]] = [columns.tenant_id == tx.tenant_id, columns.id == aggregate_id]
-    # Links and edges have no readers of their own: they show to who sees both ends.
-    if aggregate_type == "entity_link":
-        conditions += [_is_there(tx, tables.entities, columns.entity_id), target_is_visible(tx)]
-    elif aggregate_type == "edge":
-        conditions += [_end_is_visible(tx, columns, "source"), _end_is_visible(tx, columns, "target")]
     row = await tx.row(
         select(
             _as_json(columns, _FACTS[aggregate_type]).label("facts"),
             _as_json(columns, _CONTENT[aggregate_type]).label("content"),
-        ).where(*conditions)
+        ).where(columns.tenant_id == tx.tenant_id, columns.id == aggregate_id)
     )
-    return None if row is None else CanonicalRecord(row["facts"], row["content"])
+    # Links and edges have no readers of their own: they show to who sees both ends.
+    if row is None or not all([await is_visible(tx, *end) for end in _ends(aggregate_type, row["facts"])]):
+        return None
+    # Postgres sorts the keys of jsonb by their length; a reader wants them in the order of their meaning.
+    facts = {name: row["facts"][name] for name in _FACTS[aggregate_type]}
+    return CanonicalRecord(facts, {name: row["content"][name] for name in _CONTENT[aggregate_type]})
 
 
 def _as_json(columns: Any, names: tuple[str, ...]) -> Any:  # noqa: ANN401 - SQLAlchemy's own types
@@ -77,13 +76,11 @@ def _as_json(columns: Any, names: tuple[str, ...]) -> Any:  # noqa: ANN401 - SQL
     return func.jsonb_build_object(*pairs)
 
 
-def _is_there(tx: Transaction, table: Table, ident: ColumnElement[Any]) -> ColumnElement[bool]:
-    end = table.alias().c
-    return exists().where(end.tenant_id == tx.tenant_id, end.id == ident)
-
-
-def _end_is_visible(tx: Transaction, columns: Any, side: str) -> ColumnElement[bool]:  # noqa: ANN401 - as above
-    return or_(
-        _is_there(tx, tables.memories, columns[f"{side}_memory_id"]),
-        _is_there(tx, tables.entities, columns[f"{side}_entity_id"]),
-    )
+def _ends(aggregate_type: str, facts: Mapping[str, Any]) -> list[tuple[str, UUID]]:
+    """The records at both ends of a link or an edge, as layer and id."""
+    if aggregate_type == "entity_link":
+        return [("entity", UUID(facts["entity_id"])), (facts["layer"], UUID(facts["target_id"]))]
+    if aggregate_type == "edge":
+        ends = [(layer, facts[f"{side}_{layer}_id"]) for side in ("source", "target") for layer in ("memory", "entity")]
+        return [(layer, UUID(ident)) for layer, ident in ends if ident]
+    return []

@@ -223,9 +223,9 @@ def _stop_ends(text: str, stop: int, word: _Word) -> bool:
 
 def _finish(text: str, opened: _Open, *, shouting: bool) -> Phrase | None:
     """Drop what is no part of the name from both edges, add a number or year that is; None if nothing is left."""
-    first, last, initial = 0, len(opened.words), opened.initial
-    while first < last and _drops_front(text, opened.words, first, initial=initial):
-        first, initial = first + 1, False
+    first, last = 0, len(opened.words)
+    while first < last and _drops_front(text, opened.words, first, initial=opened.initial):
+        first += 1
     while first < last and _drops_back(opened.words[last - 1].text.casefold()):
         last -= 1
     words = opened.words[first:last]
@@ -243,7 +243,7 @@ def _finish(text: str, opened: _Open, *, shouting: bool) -> Phrase | None:
     return Phrase(
         start=start,
         end=end,
-        initial=initial and start == words[0].start and not _unspaced_after.match(text, end),
+        initial=opened.initial and first == 0 and start == words[0].start and not _unspaced_after.match(text, end),
         second=words[1].start if len(words) > 1 else end,
         strong=strong or end != words[-1].end,
         words=tuple(word.text for word in words),

@@ -52,7 +52,10 @@ _dear = re.compile("[\u0900-\u0dff\uac00-\ud7a3]")
 _dearest = re.compile("[\u200d\U00010000-\U0010ffff]")
 
 Render = Callable[[Sequence[PackItem], Sequence[Omission]], str]
-"""Serializes a pack of these items and this note of what was left out."""
+"""Serializes a pack of these items and this note of what was left out.
+
+All that it writes is counted, so it says how many were left out and names the first few at most.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ _ignored = re.compile(f"[{regex_class(IGNORED)}]+")
 _cluster = re.compile(f"[{_unspaced}][{_marks}]*")
 _pieces = re.compile(f"(?:[{_unspaced}][{_marks}]*)+|[^{_unspaced}]+")
 _part = re.compile(r"[^./\\_\-@:#?&=+,;'\u2019\"()\[\]{}<>]+")
+_segment = re.compile(r"[^/\\@:?&]+")
 _hump = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _camel = re.compile("[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 _sharp = re.compile(r"[A-Za-z]{1,2}(?:\+\+|#)")
@@ -53,11 +54,14 @@ def _pair(run: str) -> list[str]:
 
 
 def _take_apart(token: str) -> list[str]:
-    """The token, then its parts where it has several, and of each part in camel case its words."""
+    """The token, then its segments and parts where it has several, and of each part in camel case its words."""
     # Folding can undo NFKC; nothing here needs it to be stable, only to be the same on both sides.
     words = [token.casefold()]
     parts = _part.findall(token)
     if len(parts) > 1:
+        # A file's name in its path and a host in its address are asked for as they stand.
+        known = {token, *parts}
+        words += [segment.casefold() for segment in _segment.findall(token) if segment not in known]
         words += [part.casefold() for part in parts]
     for part in parts:
         if _camel.search(part):

@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import case, exists, func, or_, select
 from sqlalchemy.engine import RowMapping
 
-from memory_os.entities.link_targets import read_linked, target_is_visible
+from memory_os.entities.link_targets import read_linked, select_links
 from memory_os.entities.links import holds
 from memory_os.entities.model import ContextEdge, ContextLink, ContextMemory, EntityContext, MoreContext
 from memory_os.entities.reading import get_entity
@@ -59,12 +59,10 @@ async def _links(tx: Transaction, entity_id: UUID, moment: datetime) -> tuple[li
     """Links from and to the entity, and whether there are more."""
     columns, source = tables.entity_links.c, tables.entities.alias("source").c
     rows = await tx.rows(
-        select(tables.entity_links)
+        select_links(tx)
         .where(
-            columns.tenant_id == tx.tenant_id,
             or_(columns.entity_id == entity_id, columns.target_entity_id == entity_id),
             holds(columns, moment),
-            target_is_visible(tx),
             exists().where(source.tenant_id == tx.tenant_id, source.id == columns.entity_id),
         )
         .order_by(columns.created_at.desc(), columns.id.desc())

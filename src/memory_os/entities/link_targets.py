@@ -1,4 +1,4 @@
-"""What links lead to: one table a layer, and the condition that a reader sees the record at the other end."""
+"""What links lead to: one table a layer, and the selection of those whose target a reader sees."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Table, exists, func, or_, select
+from sqlalchemy import FromClause, Select, Table, func, select
 
 from memory_os.entities.model import LinkedRecord
 from memory_os.storage import tables
@@ -34,14 +34,23 @@ async def is_visible(tx: Transaction, layer: str, target_id: UUID) -> bool:
     return await tx.row(statement) is not None
 
 
-def target_is_visible(tx: Transaction) -> ColumnElement[bool]:
-    """The condition on `entity_links` that this reader sees what the link leads to."""
-    links = tables.entity_links.c
-    conditions = []
+def select_links(tx: Transaction) -> Select[Any]:
+    """The links whose target this reader sees; the entity that they lead from is the caller's to look at.
+
+    Each kind of target is joined, since EXISTS under OR is planned as a hash of all visible records.
+    """
+    links = tables.entity_links
+    source: FromClause = links
+    found = []
     for layer, table in TARGETS.items():
-        target = table.alias(f"target_{layer}").c
-        conditions.append(exists().where(target.tenant_id == tx.tenant_id, target.id == links[f"target_{layer}_id"]))
-    return or_(*conditions)
+        target = table.alias(f"target_{layer}")
+        source = source.outerjoin(
+            target, (target.c.tenant_id == tx.tenant_id) & (target.c.id == links.c[f"target_{layer}_id"])
+        )
+        found.append(target.c.id)
+    return (
+        select(links).select_from(source).where(links.c.tenant_id == tx.tenant_id, func.coalesce(*found).is_not(None))
+    )
 
 
 async def read_linked(tx: Transaction, wanted: Iterable[tuple[str, UUID]]) -> dict[tuple[str, UUID], LinkedRecord]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, delete, func, or_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import RowMapping
 
@@ -15,9 +15,9 @@ from memory_os.admin.audit import record
 from memory_os.checking import check_version
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
-from memory_os.entities.link_targets import is_visible, target_is_visible
+from memory_os.entities.link_targets import is_visible, select_links
 from memory_os.entities.model import Link, LinkDraft, StoredLink
-from memory_os.entities.reading import get_entity
+from memory_os.entities.reading import check_entity
 from memory_os.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
 from memory_os.memories.model import Deleted
 from memory_os.outbox.events import DELETE, UPSERT, NewEvent, Outbox
@@ -63,7 +63,7 @@ async def store_link(
         InvalidInputError: If the target is not there for this reader, or is the entity itself.
         ConflictError: If its id is taken by another record.
     """
-    await get_entity(tx, entity_id)
+    await check_entity(tx, entity_id)
     if draft.layer == "entity" and draft.target_id == entity_id:
         raise _bad_target("an entity can't be linked to itself")
     if not await is_visible(tx, draft.layer, draft.target_id):
@@ -101,7 +101,7 @@ async def list_links(
     Raises:
         NotFoundError: If this reader sees no such entity.
     """
-    await get_entity(tx, entity_id)
+    await check_entity(tx, entity_id)
     columns = _TABLE.c
     statement = _visible(tx, entity_id)
     for column in ("relationship", "layer"):
@@ -190,13 +190,11 @@ def _bad_target(fault: str) -> InvalidInputError:
 
 
 def _visible(tx: Transaction, entity_id: UUID) -> Select[Any]:
-    return select(_TABLE).where(
-        _TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.entity_id == entity_id, target_is_visible(tx)
-    )
+    return select_links(tx).where(_TABLE.c.entity_id == entity_id)
 
 
 async def _locked(tx: Transaction, entity_id: UUID, link_id: UUID) -> Link:
-    await get_entity(tx, entity_id)
+    await check_entity(tx, entity_id)
     row = await tx.row(_visible(tx, entity_id).where(_TABLE.c.id == link_id).with_for_update(of=_TABLE))
     if row is None:
         raise NotFoundError("there is no such link")

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, distinct, func, or_, select
+from sqlalchemy import ColumnElement, Select, distinct, func, select
 from sqlalchemy.engine import RowMapping
 
 from memory_os.entities.model import Entity
@@ -64,6 +64,17 @@ async def get_entity(tx: Transaction, entity_id: UUID, *, lock: bool = False) ->
     return (await read_entities(tx, rows))[0]
 
 
+async def check_entity(tx: Transaction, entity_id: UUID) -> None:
+    """Check that an entity is there, without reading what is known of it.
+
+    Raises:
+        NotFoundError: If it is absent or this reader may not see it.
+    """
+    statement = select(_TABLE.c.id).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == entity_id)
+    if await tx.row(statement) is None:
+        raise NotFoundError("there is no such entity")
+
+
 async def find_entity(tx: Transaction, entity_id: UUID) -> Entity | None:
     """One entity, or None."""
     found = await read_entities(tx, await tx.rows(_select(tx).where(_TABLE.c.id == entity_id)))
@@ -80,11 +91,7 @@ async def list_entities(tx: Transaction, wanted: EntityFilter, cursor: str | Non
         if (value := getattr(wanted, column)) is not None:
             statement = statement.where(columns[column] == value)
     if wanted.name is not None:
-        names = tables.entity_names.c
-        canonical = func.memory_os_canonical_name(wanted.name)
-        known = select(names.entity_id).where(names.tenant_id == tx.tenant_id, names.canonical_name == canonical)
-        # Derived entities have no rows in entity_names: their only name is their own.
-        statement = statement.where(or_(columns.canonical_name == canonical, columns.id.in_(known)))
+        statement = statement.where(_is_named(tx, wanted.name, declared=wanted.declared))
     rows = await tx.rows(newest_first(statement, columns.created_at, columns.id, cursor, limit))
     page, next_cursor = cut(rows, limit, lambda row: encode_cursor(row["created_at"], row["id"]))
     return Page(await read_entities(tx, page), next_cursor)
@@ -101,6 +108,21 @@ def returned_columns() -> tuple[Any, ...]:
     return _COLUMNS
 
 
+def _is_named(tx: Transaction, name: str, *, declared: bool) -> ColumnElement[bool]:
+    """The condition of a name. Names and aliases of declared entities have rows of their own, derived ones don't.
+
+    Both conditions under one OR would be a scan of all entities.
+    """
+    names = tables.entity_names.c
+    canonical = func.memory_os_canonical_name(name)
+    if not declared:
+        derived: ColumnElement[bool] = _TABLE.c.canonical_name == canonical
+        return derived
+    return _TABLE.c.id.in_(
+        select(names.entity_id).where(names.tenant_id == tx.tenant_id, names.canonical_name == canonical)
+    )
+
+
 def _select(tx: Transaction) -> Select[Any]:
     return select(*_COLUMNS).where(_TABLE.c.tenant_id == tx.tenant_id)
 
@@ -108,22 +130,15 @@ def _select(tx: Transaction) -> Select[Any]:
 async def _mentions(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, _Mentions]:
     if not ids:
         return {}
-    mentions, memories = tables.mentions.c, tables.memories.c
-    moment = func.coalesce(memories.occurred_at, memories.created_at)
+    mentions = tables.mentions.c
     rows = await tx.rows(
         select(
             mentions.entity_id,
             func.count(distinct(mentions.memory_id)).label("records"),
-            func.min(moment).label("first"),
-            func.max(moment).label("last"),
+            func.min(mentions.seen).label("first"),
+            func.max(mentions.seen).label("last"),
         )
-        .select_from(
-            tables.mentions.join(
-                tables.memories,
-                (memories.tenant_id == mentions.tenant_id) & (memories.id == mentions.memory_id),
-            )
-        )
-        .where(mentions.tenant_id == tx.tenant_id, memories.tenant_id == tx.tenant_id, mentions.entity_id.in_(ids))
+        .where(mentions.tenant_id == tx.tenant_id, mentions.entity_id.in_(ids))
         .group_by(mentions.entity_id)
     )
     return {row["entity_id"]: _Mentions(row["records"], row["first"], row["last"]) for row in rows}

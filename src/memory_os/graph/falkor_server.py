@@ -61,12 +61,12 @@ class FalkorServer:
         """Give the run id of the server, or those of all primaries of a cluster, sorted and joined by commas."""
 
         async def ask(client: Redis | RedisCluster) -> str:
-            if isinstance(client, RedisCluster):
-                infos = (await client.info("server", target_nodes=RedisCluster.PRIMARIES)).values()
-                # A cluster of one primary is answered without the level of nodes.
-                nodes = [info for info in infos if isinstance(info, dict)] or [await client.info("server")]
-                return ",".join(sorted(str(node["run_id"]) for node in nodes))
-            return str((await client.info("server"))["run_id"])
+            if not isinstance(client, RedisCluster):
+                return str((await client.info("server"))["run_id"])
+            info = await client.info("server", target_nodes=RedisCluster.PRIMARIES)
+            # One primary is answered without the level of nodes.
+            nodes = [info] if "run_id" in info else list(info.values())
+            return ",".join(sorted(str(node["run_id"]) for node in nodes))
 
         return await self._call(ask)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,20 +71,21 @@ async def keep_mentions(tx: Transaction, extractions: Sequence[Extraction]) -> N
     ids = [found.memory_id for found in kept]
     await tx.touched("delete_mentions", {**tenant, "ids": ids})
     entity_of = await _resolve(tx, kept)
-    rows = [(found.memory_id, mention) for found in kept for mention in found.mentions]
+    rows = [(found.memory_id, found.seen, mention) for found in kept for mention in found.mentions]
     if rows:
         await tx.touched(
             "insert_mentions",
             {
                 **tenant,
                 **EXTRACTED_BY,
-                "memory_ids": [memory_id for memory_id, _ in rows],
-                "canonical_names": [mention.key for _, mention in rows],
-                "entity_ids": [entity_of[mention.key] for _, mention in rows],
-                "names": [mention.name for _, mention in rows],
-                "occurrences": [mention.occurrences for _, mention in rows],
-                "confidences": [mention.confidence for _, mention in rows],
-                "spans": [_array(mention.spans) for _, mention in rows],
+                "memory_ids": [memory_id for memory_id, _, _ in rows],
+                "canonical_names": [mention.key for _, _, mention in rows],
+                "entity_ids": [entity_of[mention.key] for _, _, mention in rows],
+                "names": [mention.name for _, _, mention in rows],
+                "occurrences": [mention.occurrences for _, _, mention in rows],
+                "confidences": [mention.confidence for _, _, mention in rows],
+                "spans": [_array(mention.spans) for _, _, mention in rows],
+                "seen": [seen for _, seen, _ in rows],
             },
         )
     await tx.touched("mark_extracted", {**tenant, **EXTRACTED_BY, "ids": ids})
@@ -94,40 +94,23 @@ async def keep_mentions(tx: Transaction, extractions: Sequence[Extraction]) -> N
 async def _resolve(tx: Transaction, kept: Sequence[Extraction]) -> dict[str, UUID]:
     """The entity that each name stands for: the one declared under it, else one derived from the name itself."""
     surfaces: dict[str, str] = {}
-    seen: dict[str, list[datetime]] = defaultdict(list)
     for found in kept:
         for mention in found.mentions:
             surfaces.setdefault(mention.key, mention.name)
-            seen[mention.key].append(found.seen)
     if not surfaces:
         return {}
     rows = await tx.hot("resolve_names", {"tenant_id": tx.tenant_id, "names": list(surfaces)})
-    declared = {row["canonical_name"]: row["entity_id"] for row in rows}
+    declared: dict[str, UUID] = {row["canonical_name"]: row["entity_id"] for row in rows}
     derived = {key: derived_entity_id(tx.tenant_id, key) for key in surfaces if key not in declared}
-    # Both bounds of the time that a name was seen; the statements keep the earliest and the latest.
-    for moment in (min, max):
-        if derived:
-            await tx.touched(
-                "upsert_derived_entities",
-                {
-                    "tenant_id": tx.tenant_id,
-                    "ids": list(derived.values()),
-                    "names": [surfaces[key] for key in derived],
-                    "seen": [moment(seen[key]) for key in derived],
-                },
-            )
-        if declared:
-            entities: dict[UUID, list[datetime]] = defaultdict(list)
-            for key, entity_id in declared.items():
-                entities[entity_id].extend(seen[key])
-            await tx.touched(
-                "see_declared_entities",
-                {
-                    "tenant_id": tx.tenant_id,
-                    "ids": list(entities),
-                    "seen": [moment(times) for times in entities.values()],
-                },
-            )
+    if derived:
+        await tx.touched(
+            "insert_derived_entities",
+            {
+                "tenant_id": tx.tenant_id,
+                "ids": list(derived.values()),
+                "names": [surfaces[key] for key in derived],
+            },
+        )
     return declared | derived
 
 

@@ -48,6 +48,12 @@ _CALL_FIELDS: Final = frozenset({"retrieval_id", "timings_ms"})
 SCORE_DECIMALS: Final = 4
 
 _structure = re.compile(r'["\[\]{},:]{2,4}')
+_MARK: Final = "."
+"""Estimated at one token: so many of them stand for a text of that size."""
+
+_Items = Sequence[packing.PackItem]
+_Omissions = Sequence[packing.Omission]
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -86,14 +92,14 @@ def make_pack(
     return _Packer(retrieval_id, by_id, contradictions, graph, request, sorted(degraded)).pack()
 
 
-def measured_form(json: bytes) -> str:
-    """JSON as its tokens are estimated.
+def estimate_json(json: bytes) -> int:
+    """Tokens of JSON, never less than a quarter of its bytes.
 
-    The estimate counts every punctuation mark, but tokenizers join the marks between two values (`":"`, `},{"`) to one
-    or two tokens. Measured on a pack with OpenAI's cl100k and o200k: 85 and 84 tokens for an empty answer (estimated:
-    100, mark by mark 141), 106 and 107 for a record without text (124, mark by mark 171).
+    The estimate for text counts every punctuation mark, but tokenizers join the marks between two values (such as
+    `},{"`) to one or two tokens. Measured on a pack with OpenAI's cl100k and o200k: 85 and 84 tokens for an empty answer
+    (estimated: 100, mark by mark 141), 106 and 107 for a record without text (124, mark by mark 171).
     """
-    return _structure.sub('"', json.decode())
+    return max(estimate_tokens(_structure.sub('"', json.decode())), -(-len(json) // 4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,72 +113,86 @@ class _Extras:
 _NO_EXTRAS: Final = _Extras()
 
 
-@dataclass(frozen=True, slots=True)
 class _Packer:
-    retrieval_id: UUID
-    candidates: Mapping[str, Candidate]
-    contradictions: Sequence[tuple[UUID, UUID]]
-    graph: GraphState
-    request: RetrievalRequest
-    degraded: Sequence[ArmName]
+    def __init__(
+        self,
+        retrieval_id: UUID,
+        candidates: Mapping[str, Candidate],
+        contradictions: Sequence[tuple[UUID, UUID]],
+        graph: GraphState,
+        request: RetrievalRequest,
+        degraded: Sequence[ArmName],
+    ) -> None:
+        self._retrieval_id = retrieval_id
+        self._candidates = candidates
+        self._contradictions = contradictions
+        self._graph = graph
+        self._request = request
+        self._degraded = list(degraded)
+        self._sizes: dict[tuple[str, str, bool, bool], int] = {}
 
     def pack(self) -> Packed:
         """Choose the records, then give back the room that is left: first to paths, then to what was left out."""
-        limit, budget = self.request.limits.memories, self.request.budget_tokens
-        found = [_describe(candidate) for candidate in self.candidates.values()]
+        limit, budget = self._request.limits.memories, self._request.budget_tokens
+        found = [_describe(candidate) for candidate in self._candidates.values()]
         wanted = found[:limit]
         beyond = [packing.Omission(item.id, OMITTED_FOR_LIMIT) for item in found[limit:]]
-        fitted, render = fit(wanted, budget, self._render, beyond), self._render
+        measure = self._measure
+        fitted = fit(wanted, budget, measure, beyond)
         if wanted and not fitted.included:
-            bare, render = [replace(item, why=()) for item in wanted], self._render_pack
-            fitted = fit(bare, budget, render, beyond)
+            measure = self._measure_bare
+            fitted = fit([replace(item, why=()) for item in wanted], budget, measure, beyond)
         items, omitted, tokens, extras = fitted.included, fitted.omitted, fitted.tokens, _NO_EXTRAS
         for more in _further(items, omitted):
             wider = _Extras(extras.paths | more.paths, max(extras.listed, more.listed))
-            size = estimate_tokens(render(items, omitted, wider))
+            size = estimate_tokens(measure(items, omitted, wider))
             if size <= budget:
                 extras, tokens = wider, size
         return Packed(self._answer(items, omitted, extras), tokens, self._entries(items, omitted))
 
-    def _render(
-        self, items: Sequence[packing.PackItem], omitted: Sequence[packing.Omission], extras: _Extras = _NO_EXTRAS
-    ) -> str:
-        """The whole answer, as it is measured."""
-        if self.request.format == "markdown":
+    def _measure(self, items: _Items, omitted: _Omissions, extras: _Extras = _NO_EXTRAS) -> str:
+        """Something as long, in tokens, as the whole answer."""
+        return self._as_long_as(items, omitted, extras, left_out=frozenset())
+
+    def _measure_bare(self, items: _Items, omitted: _Omissions, extras: _Extras = _NO_EXTRAS) -> str:
+        """Something as long, in tokens, as the pack without what tells of the call alone."""
+        return self._as_long_as(items, omitted, extras, left_out=_CALL_FIELDS)
+
+    def _as_long_as(self, items: _Items, omitted: _Omissions, extras: _Extras, *, left_out: frozenset[str]) -> str:
+        if self._request.format == "markdown":
             return self._markdown(items, omitted)
-        return measured_form(_encode(self._answer(items, omitted, extras)))
+        # The packer measures at every step, so each record is estimated once; apart they have no fewer tokens.
+        answer = msgspec.structs.asdict(self._answer((), omitted, extras))
+        fields = {name: value for name, value in answer.items() if value is not None and name not in left_out}
+        fields["conflicts"] = self._conflicts(items)
+        return _MARK * (estimate_json(_encode(fields)) + sum(self._size(item, extras) for item in items))
 
-    def _render_pack(
-        self, items: Sequence[packing.PackItem], omitted: Sequence[packing.Omission], extras: _Extras = _NO_EXTRAS
-    ) -> str:
-        """The pack without what belongs to the call alone, as it is measured."""
-        if self.request.format == "markdown":
-            return self._markdown(items, omitted)
-        answer = msgspec.structs.asdict(self._answer(items, omitted, extras))
-        return measured_form(_encode({name: value for name, value in answer.items() if name not in _CALL_FIELDS}))
+    def _size(self, item: packing.PackItem, extras: _Extras) -> int:
+        key = (item.id, item.text, bool(item.why), item.id in extras.paths)
+        if key not in self._sizes:
+            self._sizes[key] = estimate_json(_encode(self._item(item, extras)))
+        return self._sizes[key]
 
-    def _markdown(self, items: Sequence[packing.PackItem], omitted: Sequence[packing.Omission]) -> str:
-        conflicts = [(str(first), str(second)) for first, second in self.contradictions]
-        return render_markdown(items, omitted, conflicts=conflicts, graph=self.graph.state)
+    def _markdown(self, items: _Items, omitted: _Omissions) -> str:
+        conflicts = [(str(first), str(second)) for first, second in self._contradictions]
+        return render_markdown(items, omitted, conflicts=conflicts, graph=self._graph.state)
 
-    def _answer(
-        self, items: Sequence[packing.PackItem], omitted: Sequence[packing.Omission], extras: _Extras
-    ) -> ContextPack:
+    def _answer(self, items: _Items, omitted: _Omissions, extras: _Extras) -> ContextPack:
         return ContextPack(
-            retrieval_id=self.retrieval_id,
+            retrieval_id=self._retrieval_id,
             items=[self._item(item, extras) for item in items],
             omitted=_tell(omitted, extras.listed),
             omitted_count=len(omitted),
             conflicts=self._conflicts(items),
-            graph=self.graph,
-            no_match=not self.candidates,
-            markdown=self._markdown(items, omitted) if self.request.format == "markdown" else None,
-            degraded_arms=list(self.degraded),
+            graph=self._graph,
+            no_match=not self._candidates,
+            markdown=self._markdown(items, omitted) if self._request.format == "markdown" else None,
+            degraded_arms=list(self._degraded),
             timings_ms=_UNKNOWN_TIMINGS,
         )
 
     def _item(self, item: packing.PackItem, extras: _Extras) -> PackItem:
-        candidate = self.candidates[item.id]
+        candidate = self._candidates[item.id]
         record = candidate.record
         return PackItem(
             type=record.ref.type,
@@ -193,18 +213,18 @@ class _Packer:
             shortened=item.shortened,
         )
 
-    def _conflicts(self, items: Sequence[packing.PackItem]) -> list[Conflict]:
-        inside = {self.candidates[item.id].record.ref.id for item in items}
-        pairs = [pair for pair in self.contradictions if inside.issuperset(pair)]
+    def _conflicts(self, items: _Items) -> list[Conflict]:
+        inside = {self._candidates[item.id].record.ref.id for item in items}
+        pairs = [pair for pair in self._contradictions if inside.issuperset(pair)]
         paired = {ident for pair in pairs for ident in pair}
         alone = [
             record.ref.id
             for item in items
-            if (record := self.candidates[item.id].record).status == "disputed" and record.ref.id not in paired
+            if (record := self._candidates[item.id].record).status == "disputed" and record.ref.id not in paired
         ]
         return [Conflict("contradicts", list(pair)) for pair in pairs] + [Conflict("disputed", [one]) for one in alone]
 
-    def _entries(self, items: Sequence[packing.PackItem], omitted: Sequence[packing.Omission]) -> list[ItemEntry]:
+    def _entries(self, items: _Items, omitted: _Omissions) -> list[ItemEntry]:
         inside = {item.id for item in items}
         reasons = {gone.id: gone.reason for gone in omitted}
         return [
@@ -216,11 +236,11 @@ class _Packer:
                 arms={arm: {"rank": rank, "score": candidate.scores[arm]} for arm, rank in candidate.ranks.items()},
                 path=candidate.trail.nodes if candidate.trail else (),
             )
-            for ident, candidate in self.candidates.items()
+            for ident, candidate in self._candidates.items()
         ]
 
 
-def _further(items: Sequence[packing.PackItem], omitted: Sequence[packing.Omission]) -> list[_Extras]:
+def _further(items: _Items, omitted: _Omissions) -> list[_Extras]:
     """What there could be told beside the records, the most useful first."""
     left = min(LISTED_OMISSIONS, sum(gone.reason != OMITTED_FOR_LIMIT for gone in omitted))
     paths = [_Extras(paths=frozenset({item.id})) for item in items]
@@ -257,7 +277,7 @@ def _reasons(candidate: Candidate) -> tuple[str, ...]:
     return (*path, f"shares {' and '.join(shared)} with the question") if shared else path
 
 
-def _tell(omitted: Sequence[packing.Omission], listed: int) -> list[Omission]:
+def _tell(omitted: _Omissions, listed: int) -> list[Omission]:
     """What was left out: the first for the budget by id, the others counted by reason."""
     named = [gone for gone in omitted if gone.reason != OMITTED_FOR_LIMIT][:listed]
     counts = Counter(gone.reason for gone in omitted)

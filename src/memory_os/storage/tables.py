@@ -234,6 +234,7 @@ mentions = Table(
     Column("occurrences", Integer),
     Column("confidence", Double),
     Column("spans", ARRAY(Integer)),
+    _moment("seen"),
     Column("extractor", Text),
     Column("extractor_version", Integer),
 )

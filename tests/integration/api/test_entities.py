@@ -13,14 +13,14 @@ import numpy as np
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from tests.fixtures.postgres import DatabaseUrls
+from tests.fixtures.service import TenantFactory, TestTenant, bearer
 
 from memory_os.api.services import Services
 from memory_os.app import create_app
 from memory_os.domain.names import canonical_name
 from memory_os.embedding.port import EmbedderIdentity, EmbedderUnavailableError
 from memory_os.memories.service import MemoryService
-from tests.fixtures.postgres import DatabaseUrls
-from tests.fixtures.service import TenantFactory, TestTenant, bearer
 
 pytestmark = pytest.mark.anyio
 
@@ -41,17 +41,20 @@ def rows_of(urls: DatabaseUrls, query: str, *values: object) -> list[dict[str, A
 
 def mention(urls: DatabaseUrls, tenant: TestTenant, memory_id: str, entity: str | None, name: str) -> UUID:
     """Put a mention into the database as the worker does; a derived entity is made where none is named."""
-    with psycopg.connect(urls.owner_url) as connection:
+    with psycopg.connect(urls.worker_url) as connection:
+        connection.execute("SELECT set_config('memory_os.tenant_id', %s, true)", (str(tenant.tenant_id),))
         if entity is None:
             entity = str(uuid4())
             connection.execute(
-                "INSERT INTO entities (tenant_id, id, declared, name, entity_type) VALUES (%s, %s, false, %s, 'unknown')",
+                "INSERT INTO entities (tenant_id, id, declared, name, entity_type) "
+                "VALUES (%s, %s, false, %s, 'unknown')",
                 (tenant.tenant_id, entity, name),
             )
         connection.execute(
             "INSERT INTO mentions (tenant_id, memory_id, canonical_name, entity_id, name, occurrences, confidence, "
-            "spans, extractor, extractor_version) VALUES (%s, %s, %s, %s, %s, 1, 0.9, '{0,3}', 'test', 1)",
-            (tenant.tenant_id, memory_id, canonical_name(name), entity, name),
+            "spans, seen, extractor, extractor_version) SELECT tenant_id, id, %s, %s, %s, 1, 0.9, '{0,3}', "
+            "coalesce(occurred_at, created_at), 'test', 1 FROM memories WHERE id = %s",
+            (canonical_name(name), entity, name, memory_id),
         )
     return UUID(entity)
 
@@ -227,11 +230,15 @@ async def test_every_fault_is_named_at_once(client: httpx.AsyncClient, tenant: T
 
 
 async def test_aliases_of_one_spelling_count_once(client: httpx.AsyncClient, tenant: TestTenant) -> None:
-    entity = await declare(client, tenant.headers(), aliases=["ANN LEE", "Annie", "annie", "Ann-Lee", "A. Lee", "a lee"])
+    entity = await declare(
+        client, tenant.headers(), aliases=["ANN LEE", "Annie", "annie", "Ann-Lee", "A. Lee", "a lee"]
+    )
     assert entity["aliases"] == ["Annie", "A. Lee"]
 
 
-@pytest.mark.parametrize("spelling", ["acme corp", "ACME  Corp.", "Acme\u200b Corp", "the crane people", "Ａcme Corp"])
+@pytest.mark.parametrize(
+    "spelling", ["acme corp", "ACME  Corp.", "Acme\u200b Corp", "the crane people", "\uff21cme Corp"]
+)
 async def test_a_list_is_narrowed_by_any_spelling_of_a_name_or_alias(
     client: httpx.AsyncClient, tenant: TestTenant, tenant_factory: TenantFactory, spelling: str
 ) -> None:
@@ -268,7 +275,8 @@ async def test_lists_are_filtered_and_paged_newest_first(client: httpx.AsyncClie
 
 
 @pytest.mark.parametrize(
-    "params", [{"colour": "red"}, {"status": "activ"}, {"limit": 0}, {"limit": 201}, {"cursor": "?"}, {"declared": "maybe"}]
+    "params",
+    [{"colour": "red"}, {"status": "activ"}, {"limit": 0}, {"limit": 201}, {"cursor": "?"}, {"declared": "maybe"}],
 )
 async def test_a_list_refuses_what_it_does_not_know(
     client: httpx.AsyncClient, tenant: TestTenant, params: dict[str, Any]
@@ -470,7 +478,9 @@ async def test_counts_and_times_of_mentions_do_not_betray_hidden_memories(
 ) -> None:
     entity = await declare(client, tenant.headers(), aliases=["Annie"])
     old = await store_memory(client, tenant.headers(), occurred_at="2020-01-01T00:00:00Z")
-    new = await store_memory(client, tenant.headers(user="ann"), visibility="private", occurred_at="2024-01-01T00:00:00Z")
+    new = await store_memory(
+        client, tenant.headers(user="ann"), visibility="private", occurred_at="2024-01-01T00:00:00Z"
+    )
     for memory in (old, new):
         for name in ("Ann Lee", "Annie"):
             mention(database_urls, tenant, memory, entity["id"], name)
@@ -508,7 +518,9 @@ async def test_derived_entities_are_listed_on_request_and_follow_their_memories(
     for answer in (
         await client.patch(f"{ENTITIES}/{lease}", json={"name": "Rent"}, headers=tenant.headers()),
         await client.delete(f"{ENTITIES}/{lease}", headers=tenant.headers()),
-        await client.post(ENTITIES, json={"name": "Lease", "entity_type": "unknown", "id": str(lease)}, headers=tenant.headers()),
+        await client.post(
+            ENTITIES, json={"name": "Lease", "entity_type": "unknown", "id": str(lease)}, headers=tenant.headers()
+        ),
     ):
         assert answer.status_code == 409
     await client.delete(f"/v1/memories/{shared}", headers=tenant.headers())

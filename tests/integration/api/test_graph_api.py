@@ -58,9 +58,7 @@ async def _fill(services: Services, tenant: TestTenant, entities: dict[UUID, flo
     backend, memory_id = services.graph.backend, str(uuid4())
     await backend.take_fence(tenant.tenant_id, "fence")
     patch = GraphPatch(
-        entities=[
-            EntityNode(str(key), "Name", "person", value, True) for key, value in entities.items()
-        ],
+        entities=[EntityNode(str(key), "Name", "person", value, True) for key, value in entities.items()],
         memories=[MemoryNode(memory_id, "Skill", "active", 1)],
         mentions=[Mention(memory_id, str(key), 1.0) for key in entities],
     )

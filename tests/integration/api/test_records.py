@@ -10,7 +10,6 @@ import httpx
 import psycopg
 import pytest
 from psycopg.rows import dict_row
-
 from tests.fixtures.postgres import DatabaseUrls
 from tests.fixtures.service import TenantFactory, TestTenant
 
@@ -77,9 +76,7 @@ async def test_a_record_is_indexed_for_text_search_and_the_index_follows_a_chang
         return rows_of(database_urls, query)[0]["n"]
 
     assert (found("deploying"), found("rollback"), found("fridays", "simple"), found("canary")) == (1, 1, 1, 0)
-    await client.patch(
-        f"{path_of(layer)}/{record['id']}", json={"summary": "Canary first"}, headers=tenant.headers()
-    )
+    await client.patch(f"{path_of(layer)}/{record['id']}", json={"summary": "Canary first"}, headers=tenant.headers())
     assert (found("deploying"), found("rollback"), found("canary")) == (1, 0, 1)
 
 
@@ -127,9 +124,7 @@ async def test_the_same_id_again_finds_the_record_and_other_content_is_a_conflic
 
 async def test_an_idempotency_key_makes_one_record(client: httpx.AsyncClient, tenant: TestTenant) -> None:
     headers = {**tenant.headers(), "Idempotency-Key": "k-1"}
-    answers = await asyncio.gather(
-        *(client.post(path_of("observation"), json=BODY, headers=headers) for _ in range(6))
-    )
+    answers = await asyncio.gather(*(client.post(path_of("observation"), json=BODY, headers=headers) for _ in range(6)))
     assert len({answer.content for answer in answers}) == 1
     listed = await client.get(path_of("observation"), headers=tenant.headers())
     assert len(listed.json()["items"]) == 1

@@ -78,8 +78,17 @@ def test_what_ends_again_and_again_is_restarted_ever_more_slowly(directory: Path
     said: list[str] = []
     with StopSignals() as signals:
         supervisor = Supervisor(signals, RunRecord(directory / "run.json"), say=said.append)
-        # It counts as started, and dies then.
-        supervisor.start(Told(directory, "worker", "import os; os.kill(os.getpid(), 9)", lambda: True))
+        # The first one waits to be killed, each later one dies by itself.
+        marker = directory / "started"
+        code = (
+            f"import os, pathlib, signal; marker = pathlib.Path({str(marker)!r})\n"
+            "if marker.exists(): os.kill(os.getpid(), 9)\n"
+            "marker.touch(); signal.pause()"
+        )
+        service = Told(directory, "worker", code, lambda: True)
+        supervisor.start(service)
+        wait_for(marker.exists)
+        service.child.kill()
         watch_until(supervisor, lambda: len([line for line in said if "restarting" in line]) >= 4)
         supervisor.stop()
 

@@ -93,9 +93,9 @@ def test_every_pair_of_statuses_is_either_legal_or_refused_with_the_legal_ones()
 
 def test_the_tables_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
-        LABELS["Fact"] = LABELS["Attribute"]  # type: ignore[index] - that it can't be done is the point
+        LABELS["Fact"] = LABELS["Attribute"]  # type: ignore[index]  # that it can't be done is the point
     with pytest.raises(TypeError):
-        LABELS["Goal"].transitions["active"] = ()  # type: ignore[index] - the same
+        LABELS["Goal"].transitions["active"] = ()  # type: ignore[index]  # the same
 
 
 def test_check_label_answers_the_row() -> None:

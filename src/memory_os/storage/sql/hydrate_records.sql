@@ -1,6 +1,5 @@
 -- What this reader may see of these records, in force at the asked time unless history is asked for. Everything that is
--- shown of a record or of a path passes through here. A derived entity is there for a reader who sees a memory that
--- mentions it: otherwise its name would betray what others keep to themselves.
+-- shown of a record or of a path passes through here, under the policies of its table.
 SELECT 'memory' AS type, m.id, m.label, m.title, m.text, coalesce(m.occurred_at, m.created_at) AS date, m.status,
        m.valid_from, m.valid_to, m.confidence, true AS declared,
        (SELECT e.source_memory_id
@@ -31,6 +30,3 @@ SELECT 'entity', e.id, e.entity_type, e.name, coalesce(e.summary, ''), coalesce(
        NULL, NULL, e.confidence, e.declared, NULL
 FROM entities AS e
 WHERE e.tenant_id = %(tenant_id)s AND e.id = ANY (%(entities)s::uuid[]) AND (%(history)s::boolean OR e.status = 'active')
-  AND (e.declared OR EXISTS (
-      SELECT 1 FROM mentions AS x JOIN memories AS m ON m.tenant_id = x.tenant_id AND m.id = x.memory_id
-      WHERE x.tenant_id = %(tenant_id)s AND x.entity_id = e.id))

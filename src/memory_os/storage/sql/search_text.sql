@@ -1,9 +1,12 @@
--- Full-text search over one tenant's memories, business records and entities, from plain text and never from query
+-- Full-text search over one tenant's memories, business records and declared entities, from plain text and never from query
 -- syntax: the text is parsed by the same two configurations as the documents, and its lexemes are joined by OR.
 --
 -- Function words: the English configuration drops them, and they are left out of the exact ones too, so that they never
 -- make a hit. A text of nothing else ("The Who") is searched as a phrase of its exact words instead, from two words on:
 -- it finds "The Who played" and not every record with "the" in it. A text without any word finds nothing.
+--
+-- Of entities only declared ones: a derived one has nothing but the name that its memories have too, and whether the
+-- reader may know it is a costly question to ask of each.
 --
 -- `shared` is how many of the text's content words a hit has, `words` how many there are.
 WITH parsed AS MATERIALIZED (
@@ -60,7 +63,7 @@ hits AS MATERIALIZED (
     UNION ALL
     (SELECT 'entity', e.id, e.search, ts_rank(e.search, (SELECT words FROM query)) AS rank
      FROM entities AS e
-     WHERE e.tenant_id = %(tenant_id)s AND e.search @@ (SELECT words FROM query)
+     WHERE e.tenant_id = %(tenant_id)s AND e.declared AND e.search @@ (SELECT words FROM query)
        AND (%(history)s::boolean OR e.status = 'active')
      ORDER BY rank DESC, e.id LIMIT %(limit)s)
 )

@@ -1,0 +1,76 @@
+"""A worker is asked to stop, or falls asleep, with events in hand: it lets go in time, and the next one finishes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from time import monotonic
+
+import pytest
+from tests.chaos.conftest import Rig
+from tests.chaos.processes import LEASE_S, errors_in, freeze_in_mid_batch
+from tests.chaos.writing import write
+from tests.fixtures.waiting import wait_for
+
+pytestmark = pytest.mark.chaos
+
+STOP_S = 10.0
+"""The promise of a worker: gone within ten seconds of SIGTERM."""
+
+
+def test_a_worker_stopped_in_mid_batch_leaves_nothing_in_hand(rig: Rig, seed: int) -> None:
+    seen = rig.seen
+    with write(seen.api, seen.token, seed, clients=2, least=150) as load:
+        worker = rig.start_worker()
+        held = freeze_in_mid_batch(seen)
+        os.kill(held.pid, signal.SIGTERM)
+        os.kill(held.pid, signal.SIGCONT)
+        assert worker.process.wait(STOP_S) == 0
+        assert seen.queue().get("leased", 0) == 0
+        assert seen.worker(held.pid)["state"] == "stopped"
+        written = load.finish()
+    assert seen.queue()["pending"] > 0
+    rig.start_worker()
+    seen.check_nothing_lost(written)
+    assert seen.attempts("done") == {1}
+    assert errors_in(rig.logs()) == []
+
+
+def test_a_worker_stopped_while_the_graph_hangs_gives_up_in_time(rig: Rig, seed: int) -> None:
+    seen = rig.seen
+    worker = rig.start_worker()
+    with write(seen.api, seen.token, seed, clients=2, least=100) as load:
+        held = freeze_in_mid_batch(seen)
+        rig.falkor.send(signal.SIGSTOP)
+        os.kill(held.pid, signal.SIGCONT)
+        os.kill(held.pid, signal.SIGTERM)
+        assert worker.process.wait(STOP_S) == 0
+        ended = monotonic()
+        rig.falkor.send(signal.SIGCONT)
+        wait_for(lambda: seen.holder() is None, seconds=LEASE_S + 1, what="the end of the lease")
+        assert monotonic() - ended <= LEASE_S + 1
+        written = load.finish()
+    rig.start_worker()
+    seen.check_nothing_lost(written)
+    assert errors_in(rig.logs()) == []
+
+
+@pytest.mark.parametrize("transaction", [False, True], ids=["between transactions", "in a transaction"])
+def test_a_worker_that_sleeps_past_its_lease_changes_nothing(rig: Rig, seed: int, transaction: bool) -> None:
+    seen = rig.seen
+    rig.start_worker()
+    with write(seen.api, seen.token, seed, clients=2, least=150) as load:
+        asleep = freeze_in_mid_batch(seen, transaction=transaction)
+        rig.start_worker()
+        written = load.finish()
+    seen.wait_until_drained()  # by the other one alone
+    before = seen.dump()
+    os.kill(asleep.pid, signal.SIGCONT)
+    wait_for(lambda: (seen.worker(asleep.pid) or {}).get("stale_acks") or _noticed(rig), what="the late worker's news")
+    assert seen.dump() == before
+    seen.check_nothing_lost(written)
+    assert errors_in(rig.logs()) == []
+
+
+def _noticed(rig: Rig) -> bool:
+    return any("lease_lost" in log.read_text() for log in rig.logs())
