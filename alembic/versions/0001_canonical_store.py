@@ -218,7 +218,8 @@ def _memories() -> None:
         created_at timestamptz NOT NULL DEFAULT now()
     )""")
     op.execute("CREATE UNIQUE INDEX embedding_models_current ON embedding_models (current) WHERE current")
-    op.execute("GRANT SELECT, INSERT ON embedding_models TO memory_os_app, memory_os_worker")
+    op.execute("GRANT SELECT, INSERT ON embedding_models TO memory_os_app")
+    op.execute("GRANT SELECT, INSERT, UPDATE ON embedding_models TO memory_os_worker")
 
 
 def _entities() -> None:

@@ -6,7 +6,7 @@ CREATE FUNCTION mentions_count() RETURNS trigger LANGUAGE plpgsql SECURITY DEFIN
 SET search_path = pg_catalog, public AS $$
 DECLARE
     tenant uuid;
-    n record;
+    counted record;
     added bigint;     -- rows that an INSERT brought
     known boolean;    -- whether memories with new mentions had others before
     changed uuid[];   -- memories whose mentions changed
@@ -22,18 +22,18 @@ BEGIN
         IF NOT known THEN
             -- One look-up by key each, in the order of the ids: a join is planned wrongly as long as a young table has no
             -- statistics (measured 300 ms instead of 5). The order keeps two transactions from a deadlock.
-            FOR n IN
+            FOR counted IN
                 SELECT entity_id, count(DISTINCT memory_id)::int AS records, sum(occurrences)::int AS occurrences,
                        max(confidence) AS confidence, min(seen) AS first_seen, max(seen) AS last_seen
                 FROM new_rows GROUP BY entity_id ORDER BY entity_id
             LOOP
                 UPDATE entities AS e
-                SET mention_records = e.mention_records + n.records,
-                    mention_occurrences = e.mention_occurrences + n.occurrences,
-                    mention_confidence = greatest(e.mention_confidence, n.confidence),
-                    first_seen = least(e.first_seen, n.first_seen),
-                    last_seen = greatest(e.last_seen, n.last_seen)
-                WHERE e.tenant_id = tenant AND e.id = n.entity_id;
+                SET mention_records = e.mention_records + counted.records,
+                    mention_occurrences = e.mention_occurrences + counted.occurrences,
+                    mention_confidence = greatest(e.mention_confidence, counted.confidence),
+                    first_seen = least(e.first_seen, counted.first_seen),
+                    last_seen = greatest(e.last_seen, counted.last_seen)
+                WHERE e.tenant_id = tenant AND e.id = counted.entity_id;
             END LOOP;
             INSERT INTO entity_pairs (tenant_id, entity_a, entity_b, records)
             SELECT x.tenant_id, x.entity_id, y.entity_id, count(DISTINCT x.memory_id)::int

@@ -37,6 +37,7 @@ class Pages:
             "duration": as_duration,
             "pretty": as_pretty_json,
             "short": as_short_id,
+            "sentence": as_sentence,
         }
         self._templates.globals |= {"asset": asset_address, "path": PATH}
 
@@ -104,3 +105,8 @@ def as_pretty_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
 def as_short_id(value: object) -> str:
     """The end of an id: a UUID begins with a time, which is alike in all rows of one burst."""
     return f"…{str(value)[-_SHORT_CHARS:]}"
+
+
+def as_sentence(text: str) -> str:
+    """An error's detail, which begins small since it follows a title elsewhere, as a sentence of its own."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

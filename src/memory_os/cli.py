@@ -97,6 +97,83 @@ def config() -> None:
         typer.echo(f"{name.upper()}={value}")
 
 
+@cli.command()
+def doctor() -> None:
+    """Examine roles, schema, row-level security, embedder and graph; exit code 1 if something is wrong.
+
+    Example: memory-os doctor
+    """
+    import asyncio
+
+    from memory_os.doctor import examine
+    from memory_os.settings import load_settings
+
+    findings = asyncio.run(examine(load_settings()))
+    for what, fault in findings:
+        typer.echo(f"{'ok  ' if fault is None else 'BAD '} {what}{'' if fault is None else ': ' + fault}")
+    sys.exit(1 if any(fault for _, fault in findings) else 0)
+
+
+@cli.command()
+def reembed() -> None:
+    """Make the embedder of the settings the current one; workers then make all vectors anew.
+
+    Example: EMBEDDING_PROVIDER=http EMBEDDING_URL=http://127.0.0.1:9000/v1 EMBEDDING_MODEL=e5 memory-os reembed
+    """
+    import asyncio
+
+    from memory_os.app import build_embedder
+    from memory_os.memories.reembedding import reembed as run
+    from memory_os.settings import load_settings
+    from memory_os.storage.database import Database
+
+    async def go() -> int:
+        settings = load_settings()
+        embedder, database = build_embedder(settings), Database(settings.worker_url(), pool_size=1)
+        try:
+            return await run(database, await embedder.open(), typer.echo)
+        finally:
+            await embedder.close()
+            await database.close()
+
+    typer.echo(f"{asyncio.run(go())} memories wait for the workers")
+
+
+token_cli = typer.Typer(help="Tokens of the instance itself.", no_args_is_help=True)
+tenant_cli = typer.Typer(help="Tenants.", no_args_is_help=True)
+cli.add_typer(token_cli, name="token")
+cli.add_typer(tenant_cli, name="tenant")
+
+
+@token_cli.command("create-root")
+def create_root(name: Annotated[str, typer.Option(help="What the token is called.")] = "command line") -> None:
+    """Make a token of role root with OWNER_DATABASE_URL; it is shown once.
+
+    Example: memory-os token create-root --name ops
+    """
+    from memory_os.admin.commands import create_root_token
+    from memory_os.settings import load_settings
+
+    for line in create_root_token(load_settings().owner_url(), name):
+        typer.echo(line)
+
+
+@tenant_cli.command("create")
+def create_tenant(
+    name: Annotated[str, typer.Argument(help="Name of the tenant.")],
+    time_zone: Annotated[str, typer.Option(help="IANA time zone.")] = "UTC",
+) -> None:
+    """Make a tenant and its first admin token with OWNER_DATABASE_URL; the token is shown once.
+
+    Example: memory-os tenant create "Team North" --time-zone Europe/Berlin
+    """
+    from memory_os.admin import commands
+    from memory_os.settings import load_settings
+
+    for line in commands.create_tenant(load_settings().owner_url(), name, time_zone):
+        typer.echo(line)
+
+
 def main() -> None:
     """Entry point: a refusal is one line on standard error and exit code 2."""
     try:

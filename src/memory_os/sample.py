@@ -67,7 +67,12 @@ def load(api_url: str, token: str) -> None:
         items = [{"id": sample_id(n), "label": label, "text": text} for n, label, text in MEMORIES]
         _post(client, "/v1/memories/batch", {"items": items}, "sample-memories")
         for number, name, kind, aliases in ENTITIES:
-            body: dict[str, Any] = {"id": sample_id(number), "name": name, "entity_type": kind, "aliases": list(aliases)}
+            body: dict[str, Any] = {
+                "id": sample_id(number),
+                "name": name,
+                "entity_type": kind,
+                "aliases": list(aliases),
+            }
             _post(client, "/v1/memory/entities", body, f"sample-entity-{number}")
         for source, kind, target in EDGES:
             body = {"type": kind, "from": {"memory": sample_id(source)}, "to": {"memory": sample_id(target)}}

@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     )
 
     # --- worker
-    worker_batch_size: int = Field(100, ge=1, le=1000, description="Events that a worker claims at once.")
+    worker_batch_size: int = Field(200, ge=1, le=1000, description="Events that a worker claims at once.")
     worker_poll_s: float = Field(5.0, gt=0, le=60, description="Seconds between polls when no notification comes.")
     worker_lease_s: float = Field(30.0, gt=1, le=600, description="Seconds after which a silent worker's work is free.")
     worker_concurrency: int = Field(2, ge=1, le=32, description="Tenants that one worker projects at the same time.")

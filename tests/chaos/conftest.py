@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -100,6 +102,8 @@ def falkor() -> Iterator[FalkorProcess]:
     """A FalkorDB that keeps its data, as the product's own does."""
     with run_falkor("--appendonly", "yes", "--appendfsync", "always") as server:
         yield server
+        with suppress(AssertionError):
+            server.send_signal(signal.SIGCONT)  # a frozen one would not hear that it shall stop
 
 
 @pytest.fixture

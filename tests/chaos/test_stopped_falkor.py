@@ -79,14 +79,14 @@ def _breaker(rig: Rig, pid: int, *states: str) -> dict[str, Any] | None:
 
 def _take_away(falkor: FalkorProcess, how: str) -> None:
     if how == "frozen":
-        falkor.send(signal.SIGSTOP)
+        falkor.send_signal(signal.SIGSTOP)
     else:
         falkor.stop()
 
 
 def _give_back(falkor: FalkorProcess, how: str) -> None:
     if how == "frozen":
-        falkor.send(signal.SIGCONT)
+        falkor.send_signal(signal.SIGCONT)
     else:
         falkor.start()
 

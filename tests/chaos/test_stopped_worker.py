@@ -41,12 +41,12 @@ def test_a_worker_stopped_while_the_graph_hangs_gives_up_in_time(rig: Rig, seed:
     worker = rig.start_worker()
     with write(seen.api, seen.token, seed, clients=2, least=100) as load:
         held = freeze_in_mid_batch(seen)
-        rig.falkor.send(signal.SIGSTOP)
+        rig.falkor.send_signal(signal.SIGSTOP)
         os.kill(held.pid, signal.SIGCONT)
         os.kill(held.pid, signal.SIGTERM)
         assert worker.process.wait(STOP_S) == 0
         ended = monotonic()
-        rig.falkor.send(signal.SIGCONT)
+        rig.falkor.send_signal(signal.SIGCONT)
         wait_for(lambda: seen.holder() is None, seconds=LEASE_S + 1, what="the end of the lease")
         assert monotonic() - ended <= LEASE_S + 1
         written = load.finish()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
 
-from memory_os.graph.port import FenceLostError, GraphUnavailableError
+from memory_os.graph.port import FenceLostError, GraphPatch, GraphUnavailableError
 from memory_os.metrics import EVENTS_PROJECTED, STALE_ACKS
 from memory_os.outbox.queue import ClaimedEvent, Lease
 from memory_os.storage.database import is_connection_loss
@@ -19,6 +20,14 @@ log = structlog.get_logger(__name__)
 
 BATCHES_A_TURN = 20
 """Batches of one tenant before the next one has its turn: a busy tenant may not starve the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A batch whose patch is on its way into the graph; the task answers whether it went in whole."""
+
+    events: Sequence[ClaimedEvent]
+    task: asyncio.Task[bool]
 
 
 class LeaseLostError(Exception):
@@ -56,13 +65,7 @@ async def take_turn(context: WorkerContext, tenant_id: UUID) -> None:
     try:
         async with hold(context, lease):
             await context.backend.take_fence(tenant_id, str(lease.token))
-            for _ in range(BATCHES_A_TURN):
-                if context.stopping.is_set() or context.breaker.state != "closed":
-                    return
-                events = await context.queue.claim(lease, context.settings.worker_batch_size)
-                if not events:
-                    return
-                await settle(context, lease, events)
+            await _drain(context, lease)
     except GraphUnavailableError as error:
         _open_breaker(context, error)
     except (LeaseLostError, FenceLostError):
@@ -73,28 +76,93 @@ async def take_turn(context: WorkerContext, tenant_id: UUID) -> None:
         await context.queue.release(lease)
 
 
-async def settle(context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent]) -> None:
-    """Project events and record what became of each; a batch that fails is halved until the poison is alone."""
+async def _drain(context: WorkerContext, lease: Lease) -> None:
+    """Claim and project batch after batch, preparing one in Postgres while the one before is written to the graph."""
+    writing: Writing | None = None
     try:
-        await context.projector.project(lease, events)
-    except FenceLostError as error:
-        raise LeaseLostError from error
-    except Exception as error:
-        if isinstance(error, GraphUnavailableError) or is_connection_loss(error):
-            await _give_back(context, lease, events, error)
-            raise
-        if len(events) > 1:
-            middle = len(events) // 2
-            await settle(context, lease, events[:middle])
-            await settle(context, lease, events[middle:])
-            return
-        await _fail(context, lease, events[0], error)
-        return
+        for _ in range(BATCHES_A_TURN):
+            if context.stopping.is_set() or context.breaker.state != "closed":
+                return
+            events = await context.queue.claim(lease, context.settings.worker_batch_size)
+            if not events:
+                return
+            if writing is not None and not _may_overlap(writing.events, events):
+                await writing.task
+                writing = None
+            writing = await _start(context, lease, events, writing)
+    finally:
+        if writing is not None:
+            await writing.task
+
+
+async def _start(
+    context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent], before: Writing | None
+) -> Writing | None:
+    """Prepare a batch and start writing it once the one before is written; None when it is settled already."""
+    try:
+        patch = await context.projector.prepare(lease, events)
+    except Exception as error:  # noqa: BLE001 - whatever it is, `_divide` finds the event that causes it
+        if before is not None:
+            await before.task
+        await _divide(context, lease, events, error)
+        return None
+    if before is not None and not await before.task:
+        # The batch before had to be taken apart, so this patch may tell of counts that have changed since.
+        await settle(context, lease, events)
+        return None
+    return Writing(events, asyncio.create_task(_write(context, lease, events, patch)))
+
+
+async def settle(context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent]) -> None:
+    """Project events and record what became of each."""
+    try:
+        patch = await context.projector.prepare(lease, events)
+    except Exception as error:  # noqa: BLE001 - as above
+        await _divide(context, lease, events, error)
+    else:
+        await _write(context, lease, events, patch)
+
+
+async def _write(context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent], patch: GraphPatch) -> bool:
+    """Write a patch and mark its events done; False when the batch had to be taken apart."""
+    try:
+        await context.projector.write(lease, patch)
+    except Exception as error:  # noqa: BLE001 - as above
+        await _divide(context, lease, events, error)
+        return False
     finished = await context.queue.finish(lease, [event.id for event in events])
     context.tally.done += finished
     EVENTS_PROJECTED.labels("done").inc(finished)
     if finished < len(events):
         _count_stale(context, len(events) - finished)
+    return True
+
+
+async def _divide(context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent], error: Exception) -> None:
+    """A batch that fails is halved until the poison is alone, so that its neighbours lose no attempt to it.
+
+    Raises:
+        LeaseLostError: The tenant is somebody else's; the events are theirs to project.
+        Exception: What kept the infrastructure from answering, after the events were given back.
+    """
+    if isinstance(error, FenceLostError | LeaseLostError):
+        raise LeaseLostError from error
+    if isinstance(error, GraphUnavailableError) or is_connection_loss(error):
+        await _give_back(context, lease, events, error)
+        raise error
+    if len(events) == 1:
+        await _fail(context, lease, events[0], error)
+        return
+    middle = len(events) // 2
+    await settle(context, lease, events[:middle])
+    await settle(context, lease, events[middle:])
+
+
+def _may_overlap(before: Sequence[ClaimedEvent], after: Sequence[ClaimedEvent]) -> bool:
+    """Whether a batch may be prepared before the one ahead of it is written: memories only, and none in both."""
+    if any(event.aggregate_type != "memory" for event in (*before, *after)):
+        return False
+    return {event.aggregate_id for event in before}.isdisjoint(event.aggregate_id for event in after)
 
 
 async def _fail(context: WorkerContext, lease: Lease, event: ClaimedEvent, error: Exception) -> None:

@@ -1,0 +1,1 @@
+"""Graph memory: the port, its two backends, and the facade over them."""

@@ -2,17 +2,17 @@
 
 A backend supplies `neighbours`; everything else is here, so that both give the same paths in the same order.
 
-*Score.* The seed's weight times the weight of every step (each in 0..1), divided by `log(e + degree)` of every node that
-the path passes *through*: neither the seed nor the end. A score never grows along a path.
+*Score.* The seed's weight times the weight of every step (each in 0..1), divided by `log(e + degree)` of every node
+that the path passes *through*: neither the seed nor the end. A score never grows along a path.
 
 *Choice.* A path arrives at a memory or a record, or at an entity that a declared edge leads to. A path that ends at an
 entity because something mentions it is a way station: it is listed only where arriving paths leave room, since a
 memory's own mentions would otherwise crowd out every memory behind them.
 
-*Bounds.* One read a hop. From each hop the `BEAM * paths` strongest beginnings go on, at each node the strongest
-`paths + SPARE` edges of each family are looked at, and of a family with more edges at one node than the scan limit only
-the first ones in the backend's own order are ranked. That last cut is the only place where two backends may differ;
-it begins at `SCAN_FLOOR` edges.
+*Bounds.* One read a hop. The strongest beginnings go on to the next hop, `BEAM` for each path asked for; at each node
+the strongest `paths + SPARE` edges of each family are looked at. Of a family with more edges at one node than the scan
+limit, only the first ones in the backend's own order are ranked: that cut is the only place where two backends may
+differ, and it begins at `SCAN_FLOOR` edges.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ WEIGHT_CAP = 5.0
 """Where the weights of derived edges are capped; dividing by it brings them to 0..1."""
 
 BEAM = 4
-"""Beginnings that go on to the next hop, for each path asked for: way stations outnumber arrivals about so much."""
+MAX_BEAM = 96
+"""Beginnings that go on to the next hop: so many for each path asked for, as way stations outnumber arrivals about so
+much, and at most so many, or as many as the paths. One with 20 edges at its end costs the server about 0.1 ms."""
 
 SPARE = 8
 """Edges read at a node beyond the paths asked for: parallel edges back to where a path came from take some."""
@@ -67,8 +69,8 @@ class Reach:
 Neighbours = Callable[[Sequence[NodeRef], Reach], Awaitable[Mapping[NodeRef, Neighbourhood]]]
 """Reads neighbourhoods; nodes that are not in the graph or have no edges may be left out.
 
-For each family (mentions, co-occurrences, links, typed edges) the strongest `limit` edges, by raw weight descending, then
-by `step_order`.
+For each family (mentions, co-occurrences, links, typed edges) the strongest `limit` edges, by raw weight descending,
+then by `step_order`.
 """
 
 
@@ -127,7 +129,7 @@ async def expand(neighbours: Neighbours, seeds: Iterable[Seed], bounds: Bounds) 
         around = await neighbours(ends, reach)
         longer = [path for beginning in beginnings for path in _extend(beginning, around.get(_end(beginning)))]
         found += _choose(longer, bounds.paths)
-        beginnings = _strongest(longer, BEAM * bounds.paths)
+        beginnings = _strongest(longer, max(bounds.paths, min(BEAM * bounds.paths, MAX_BEAM)))
     return sorted(_choose(found, bounds.paths), key=path_order)
 
 

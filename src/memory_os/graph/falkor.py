@@ -1,16 +1,17 @@
 """The graph backend for production: one FalkorDB graph for each tenant, under the key `{prefix}:{tenant}`.
 
-**A write** is one transaction: WATCH on the graph, the fence read, what a patch's edges and deletions meet read where there
-are any, and then every statement in one MULTI/EXEC. Nothing of it counts unless the fence held the caller's token all the
-while, and readers see all of it or nothing. The price is that EXEC holds the whole server for the length of the patch
-(measured: about 15 ms for 100 memories with three mentions each), so patches should stay of that size.
+**A write** is one transaction: WATCH on the graph, the fence read, what a patch's edges and deletions meet read where
+there are any, and then every statement in one MULTI/EXEC. Nothing of it counts unless the fence held the caller's token
+all the while, and readers see all of it or nothing. The price is that EXEC holds the whole server for the length of the
+patch (measured: about 15 ms for 100 memories with three mentions each), so patches should stay of that size.
 
-**Missing ends.** An edge, link, mention or co-occurrence whose memory or entity is not in the graph is not written, and that
-is no error: a projection re-reads the canonical rows and puts the ends into the same patch, so an end that is missing is
-one that is gone. Records are made by the edge or link that names them and go with their last one.
+**Missing ends.** An edge, link, mention or co-occurrence whose memory or entity is not in the graph is not written, and
+that is no error: a projection re-reads the canonical rows and puts the ends into the same patch, so an end that is
+missing is one that is gone. Records are made by the edge or link that names them and go with their last one.
 
-**Unknown outcome.** A write that raised `GraphUnavailableError` may have happened, or may still happen. Take the fence with
-a new token before the next try: then the old one can't come late.
+**Unknown outcome.** A write that raised `GraphUnavailableError` may have happened, or may happen yet; but a late one
+meets its WATCH, and does nothing if anything else was written since. So the next try is never undone by the one before
+it.
 """
 
 from __future__ import annotations
@@ -163,8 +164,14 @@ class FalkorBackend:
         await self._writer.swap(self._scratch(tenant_id), self._live(tenant_id), token)
 
     async def drop(self, tenant_id: UUID) -> None:
-        """Remove the tenant's graphs altogether."""
-        await self._server.command("UNLINK", self._live(tenant_id), self._scratch(tenant_id))
+        """Remove the tenant's graphs altogether, with the record of queries that the server keeps beside them."""
+        live, scratch = self._live(tenant_id), self._scratch(tenant_id)
+        await self._server.command("UNLINK", live, scratch)
+        for key in (live, scratch):
+            # Written where the server runs with CMD_INFO, its default: the last 1,000 queries with their parameters.
+            # The name's first brace makes it another slot of a cluster than the graph's, so it is a command of its
+            # own.
+            await self._server.command("UNLINK", f"telemetry{{{key}}}")
 
     def _live(self, tenant_id: UUID) -> str:
         # The braces are a hash tag: a cluster keeps both graphs of a tenant on one node, as RENAME requires.
@@ -176,8 +183,8 @@ class FalkorBackend:
     async def _within(self, budget_ms: int, work: Coroutine[None, None, Result]) -> Result:
         """Wait for a read, and give it up when its time is over.
 
-        It runs as a task of its own: `asyncio.timeout` around the client's calls was seen to be swallowed by the client's
-        own look at its socket (redis 8.1), and the call then lasted as long as the server liked.
+        It runs as a task of its own: `asyncio.timeout` around the client's calls was seen to be swallowed by the
+        client's own look at its socket (redis 8.1), and the call then lasted as long as the server liked.
         """
         task = asyncio.get_running_loop().create_task(work)
         self._reads.add(task)

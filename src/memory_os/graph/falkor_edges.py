@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """What a patch meets in the graph: places of the edges and links that it names, and records that may become lonely."""
+    """What a patch meets: where its edges and links are now, and records that its deletions may leave alone."""
 
     places: Mapping[Key, Sequence[Place]]
     records: Collection[str]
@@ -157,12 +157,11 @@ def _set_places(wanted: Mapping[Key, tuple[Place, Row]]) -> Iterator[Batch]:
         rows[group].append((key, place.source.id, place.target.id, *values))
     for (edge_type, source, target), edges in rows.items():
         columns, values = (_LINK_COLUMNS, _LINK_VALUES) if edge_type == LINK else (_EDGE_COLUMNS, _EDGE_VALUES)
-        texts = (
-            *_make_records(source, target),
+        write = (
             f"MATCH (a:{source} {{id: r.source}}) MATCH (b:{target} {{id: r.target}}) "
-            f"MERGE (a)-[e:{edge_type} {{id: r.id}}]->(b) {values}",
+            f"MERGE (a)-[e:{edge_type} {{id: r.id}}]->(b) {values}"
         )
-        for text in texts:
+        for text in (*_make_records(source, target), write):
             yield number_columns(text, *columns), edges
 
 

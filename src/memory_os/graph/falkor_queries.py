@@ -2,8 +2,9 @@
 
 Texts are constant and their vocabulary is closed; data goes in as parameters only.
 
-Every write begins by matching the fence with its token *and its step*, and moves the step on. Inside MULTI an error does
-not stop the commands behind it, so it is the step that does: once one statement has failed, the rest match nothing.
+Every write begins by matching the fence with its token *and its step*, and moves the step on. Inside MULTI an error
+does not stop the commands behind it, so it is the step that does: once one statement has failed, the rest match
+nothing.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ KINDS: Mapping[str, NodeKind] = {label: kind for kind, label in LABELS.items()}
 """The other way round."""
 
 BASE_INDEXES = ("Memory", "Entity")
-"""Indexes that every graph has. The others (`Record`, `LINK`, each edge type) are made when first needed, since each costs
-about 110 KB in every tenant's graph, used or not. The fence needs none: it is the only node of its label."""
+"""Indexes that every graph has. The others (`Record`, `LINK`, each edge type) are made when first needed, since each
+costs about 110 KB in every tenant's graph, used or not. The fence needs none: it is the only node of its label."""
 
 BATCH = 1_000
-"""Rows in one UNWIND: a row costs about the same in 100 and in 1,000 (measured), and more only hold the server longer."""
+"""Rows in one UNWIND: a row costs about the same in 100 and in 1,000 (measured), and more only hold the server
+longer."""
 
 OPEN = "MATCH (f:Fence) WHERE f.token = $token SET f.step = 0"
 STEP = "MATCH (f:Fence) WHERE f.token = $token RETURN f.step"
@@ -48,7 +50,8 @@ def number_columns(text: str, *names: str) -> str:
 
 
 _ENTITIES = number_columns(
-    "MERGE (n:Entity {id: r.id}) SET n.name = r.name, n.type = r.type, n.strength = r.strength, n.declared = r.declared",
+    "MERGE (n:Entity {id: r.id}) "
+    "SET n.name = r.name, n.type = r.type, n.strength = r.strength, n.declared = r.declared",
     *("id", "name", "type", "strength", "declared"),
 )
 _MEMORIES = number_columns(
@@ -114,7 +117,8 @@ def write_derived(patch: GraphPatch) -> Iterator[Batch]:
     """Give the writes of the nodes and of the edges that nobody declared, in the order in which they must run.
 
     Mentions are set before the co-occurrences and pruned after them. So whichever statement is the last to succeed, the
-    mentions in the graph cover every pair that was ever set, and the next projection of the memory finds and mends them.
+    mentions in the graph cover every pair that was ever set, and the next projection of the memory finds and mends
+    them.
     """
     yield _ENTITIES, [(row.id, row.name, row.type, row.strength, row.declared) for row in patch.entities]
     yield (

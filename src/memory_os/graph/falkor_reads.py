@@ -1,4 +1,4 @@
-"""The Cypher that reads: neighbourhoods, counts and dumps. Scalars only, bounded in the query, run with GRAPH.RO_QUERY."""
+"""The Cypher that reads: neighbourhoods, counts, dumps. Scalars only, bounded in the query, by GRAPH.RO_QUERY."""
 
 from __future__ import annotations
 
@@ -66,16 +66,17 @@ def ask_neighbours(
 ) -> list[str]:
     """Ask for the neighbourhoods of nodes of one kind; `read_neighbours` reads each of the answers.
 
-    Nodes with few edges are ranked all at once. Those with many are taken one by one, where a LIMIT bounds the edges of each
-    family that are looked at, and the ranking keeps no more than it returns. (48 entities with 20 edges each: 5 ms, and
-    one by one 26 ms; 3,000 edges at one node: 16 ms, and by itself 2 ms.)
+    Nodes with few edges are ranked all at once. Those with many are taken one by one, where a LIMIT bounds the edges of
+    each family that are looked at, and the ranking keeps no more than it returns. (48 entities with 20 edges each: 5
+    ms, and one by one 26 ms; 3,000 edges at one node: 16 ms, and by itself 2 ms.)
     """
     parameters = {"ids": ids, "few": FEW, "limit": reach.limit, "scan": reach.scan, "as_of": as_of}
     node = f"UNWIND $ids AS id MATCH (n:{LABELS[kind]} {{id: id}}) WITH id, n, indegree(n) + outdegree(n) AS degree "
     valid = "" if as_of is None else f"WHERE type(e) <> '{LINK}' OR {_VALID} "
     few = (
         f"{node}WHERE degree <= $few MATCH (n)-[e]-(m) {valid}"
-        "WITH id, degree, type(e) AS t, e.id AS eid, startNode(e) = n AS forward, coalesce(e.weight, e.confidence) AS w, "
+        "WITH id, degree, type(e) AS t, e.id AS eid, startNode(e) = n AS forward, "
+        "coalesce(e.weight, e.confidence) AS w, "
         f"labels(m)[0] AS label, m.id AS far, e.relationship AS relationship {_RANK} "
         f"WITH id, degree, CASE WHEN t IN ['{MENTIONS}', '{CO_OCCURS}', '{LINK}'] THEN t ELSE '' END AS family, "
         f"collect({_STEP})[..$limit] AS steps RETURN id, degree, steps"

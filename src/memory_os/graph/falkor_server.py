@@ -1,8 +1,9 @@
-"""The connection to FalkorDB: made when first needed, bounded in time and number, with our errors instead of the client's.
+"""The connection to FalkorDB: made when first needed, bounded in time and number, with our own errors.
 
-The `falkordb` client is a thin layer over `redis`; of it only this is used, the connection. Its asynchronous constructor
-asks the server synchronously whether it is a cluster, which blocks the event loop and fails while the server is down, and
-its cluster connection drops the socket time-outs. So the same question is asked here, without blocking.
+The `falkordb` client is a thin layer over `redis`; of it only this is used, the connection. Its asynchronous
+constructor asks the server synchronously whether it is a cluster, which blocks the event loop and fails while the
+server is down, and its cluster connection drops the socket time-outs. So the same question is asked here, without
+blocking.
 """
 
 from __future__ import annotations

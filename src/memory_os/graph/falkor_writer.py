@@ -1,7 +1,8 @@
 """Fenced writes to FalkorDB: taking a fence, writing a patch in one transaction, swapping a rebuilt graph in.
 
-A transaction is WATCH on the graph, a look at its fence, a look at what the patch meets where it has edges or deletions,
-and then everything in one MULTI/EXEC. A graph that is gone is not made again by a write: only taking its fence makes it.
+A transaction is WATCH on the graph, a look at its fence, a look at what the patch meets where it has edges or
+deletions, and then everything in one MULTI/EXEC. A graph that is gone is not made again by a write: only taking its
+fence makes it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class FalkorWriter:
     async def take_fence(self, key: str, token: str) -> None:
         """Put the token into the fence, making the graph and its indexes where they are missing.
 
-        Which indexes a graph has is written on its fence node: they are asked for once in its life, in whichever process.
+        Which indexes a graph has is written on its fence node: they are asked for once in its life, in whichever
+        process.
         """
         rows = await self._server.write(key, render_query(TAKE_FENCE, {"token": token}))
         indexed = set(rows[0][0] or ())

@@ -1,8 +1,9 @@
 """How the in-process backend keeps a tenant's graph on disk: a snapshot, and a journal of what was written since.
 
-A snapshot of 20,000 nodes takes 0.7 s, far too long for every event; a line in the journal takes one fsync. Each line has a
-number, and the snapshot knows the last one that it holds. So a crash at any point loses nothing that was acknowledged:
-before the snapshot is replaced the old one and the journal are whole, and after it the old lines are passed over.
+A snapshot of 20,000 nodes takes 0.7 s, far too long for every event; a line in the journal takes one fsync. Each line
+has a number, and the snapshot knows the last one that it holds. So a crash at any point loses nothing that was
+acknowledged: before the snapshot is replaced the old one and the journal are whole, and after it the old lines are
+passed over.
 """
 
 from __future__ import annotations

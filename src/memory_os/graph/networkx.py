@@ -46,7 +46,10 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class _Tenant:
-    """One tenant's graph with its files. Writers hold the lock; readers never see half a write, which has no wait in it."""
+    """One tenant's graph with its files.
+
+    Writers hold the lock. Readers need none: a patch is applied without a wait in it, so they never see half of one.
+    """
 
     journal: Journal
     graph: PropertyGraph
@@ -90,8 +93,8 @@ class NetworkxBackend:
             await asyncio.to_thread(self._take_directory)
         except Timeout as error:
             raise GraphUnavailableError(
-                f"Another process{self._read_owner()} keeps its graphs in {self._directory}. Stop it, or give this one a "
-                "GRAPH_DIR of its own, or let both use FalkorDB (GRAPH_BACKEND=falkor)."
+                f"Another process{self._read_owner()} keeps its graphs in {self._directory}. Stop it, or give this "
+                "one a GRAPH_DIR of its own, or let both use FalkorDB (GRAPH_BACKEND=falkor)."
             ) from error
         except OSError as error:
             raise GraphUnavailableError(f"The graph directory can't be used: {error}") from error
@@ -302,7 +305,9 @@ class NetworkxBackend:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._directory.chmod(0o700)
         self._lock.acquire()
-        (self._directory / _OWNER).write_text(str(os.getpid()))
+        owner = self._directory / _OWNER
+        owner.touch(mode=FILE_MODE)
+        owner.write_text(str(os.getpid()))
         for left_over in self._directory.glob("*.tmp"):
             left_over.unlink()
         sync_directory(self._directory)

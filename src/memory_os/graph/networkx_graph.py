@@ -1,7 +1,7 @@
 """One tenant's graph in memory: a networkx multigraph under the rules of the graph port.
 
-Nodes are keyed by `kind:id`. Edges are keyed by their type where a pair of nodes has one of it (mentions, co-occurrences),
-and by `edge:id` or `link:id` where an edge has an id of its own; `_places` finds the ends of these again.
+Nodes are keyed by `kind:id`. Edges are keyed by their type where a pair of nodes has one of it (mentions, co-
+occurrences), and by `edge:id` or `link:id` where an edge has an id of its own; `_places` finds the ends of these again.
 """
 
 from __future__ import annotations

@@ -207,8 +207,7 @@ class GraphBackend(Protocol):
     Every method may raise `GraphUnavailableError`; writes may raise `GraphDataError` and `FenceLostError`. Reading a
     graph that does not exist is an empty answer and never creates it; writing to one is a lost fence.
 
-    A write that raised `GraphUnavailableError` may have happened, or may happen yet. Take the fence with a new token
-    before the next try: then the old one can't come late.
+    A write that raised `GraphUnavailableError` may have happened, or may happen yet, but never after a later write.
     """
 
     name: str

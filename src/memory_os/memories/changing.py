@@ -95,8 +95,10 @@ def _values(patch: MemoryPatch, current: Memory) -> dict[str, Any]:
 
 
 async def _forget_extraction(tx: Transaction, memory_id: UUID) -> None:
+    """Empty the mark, which is kept since it tells that there are mentions of the older text."""
     done = tables.extractions
-    await tx.run(delete(done).where(done.c.tenant_id == tx.tenant_id, done.c.memory_id == memory_id))
+    mine = (done.c.tenant_id == tx.tenant_id) & (done.c.memory_id == memory_id)
+    await tx.run(update(done).where(mine).values(extractor=""))
 
 
 async def _replace_vector(tx: Transaction, memory_id: UUID, embedded: Embedded | None) -> None:

@@ -14,7 +14,13 @@ from memory_os.domain.extraction import DeclaredNames
 from memory_os.graph.port import CoOccurrence, GraphBackend, GraphPatch
 from memory_os.metrics import PROJECTION_SECONDS
 from memory_os.outbox.queue import WORKER_ROLE, ClaimedEvent, Lease
-from memory_os.projection.derivation import extract_from, keep_mentions, read_declared_names, read_memories
+from memory_os.projection.derivation import (
+    extract_from,
+    keep_mentions,
+    read_declared_names,
+    read_memories,
+    read_mentions,
+)
 from memory_os.projection.nodes import entity_node, link_edge, memory_node, mention_edge, pair_edge, typed_edge
 from memory_os.storage.database import Database, Scope, Transaction
 
@@ -64,14 +70,26 @@ class Projector:
             GraphDataError: Something in the batch can't be held by the graph.
             Exception: Something in the batch can't be read or derived.
         """
+        await self.write(lease, await self.prepare(lease, events))
+
+    async def prepare(self, lease: Lease, events: Sequence[ClaimedEvent]) -> GraphPatch:
+        """Read the aggregates, derive what follows from them in Postgres, and say what the graph has to be set to.
+
+        Patches must be written in the order in which they were prepared. The next batch may be prepared before this
+        one's patch is written, provided that the two have no memory in common.
+        """
         wanted = Aggregates.of(events)
         scope = Scope(WORKER_ROLE, lease.tenant_id)
         for entity_id in sorted(wanted.entities):
             await self._extract_again(scope, entity_id, events[0].request_id)
         started = time.perf_counter()
-        edges, links = await self._database.run(scope, lambda tx: _read_relations(tx, wanted))
-        _add_endpoints(wanted, edges, links)
-        memories = await self._database.run(scope, lambda tx: read_memories(tx, sorted(wanted.memories)))
+
+        async def read(tx: Transaction) -> tuple[_Relations, list[dict[str, Any]]]:
+            relations = await _read_relations(tx, wanted)
+            _add_endpoints(wanted, relations)
+            return relations, await read_memories(tx, sorted(wanted.memories))
+
+        relations, memories = await self._database.run(scope, read)
         extractions = extract_from(memories, await self._declared_names(lease, wanted, memories))
         started = _measure("read", started)
         in_graph = await self._backend.mentioned_entities(
@@ -80,11 +98,17 @@ class Projector:
         started = _measure("graph_read", started)
 
         async def derive(tx: Transaction) -> GraphPatch:
-            await keep_mentions(tx, extractions)
-            return await _patch(tx, wanted, memories, edges, links, in_graph)
+            kept = await keep_mentions(tx, extractions)
+            others = await read_mentions(tx, [row["id"] for row in memories if row["id"] not in kept.memory_ids])
+            return await _patch(tx, wanted, memories, relations, [*kept.mentions, *others], in_graph)
 
         patch = await self._database.run(scope, derive)
-        started = _measure("derive", started)
+        _measure("derive", started)
+        return patch
+
+    async def write(self, lease: Lease, patch: GraphPatch) -> None:
+        """Set the graph to what a patch says."""
+        started = time.perf_counter()
         await self._backend.apply(lease.tenant_id, str(lease.token), patch)
         _measure("graph_write", started)
 
@@ -134,21 +158,27 @@ def _measure(part: str, started: float) -> float:
     return now
 
 
-async def _read_relations(tx: Transaction, wanted: Aggregates) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+@dataclass(frozen=True, slots=True)
+class _Relations:
+    edges: Sequence[Mapping[str, Any]]
+    links: Sequence[Mapping[str, Any]]
+
+
+async def _read_relations(tx: Transaction, wanted: Aggregates) -> _Relations:
     edges = links = list[dict[str, Any]]()
     if wanted.edges:
         edges = await tx.hot("projected_edges", {"tenant_id": tx.tenant_id, "ids": sorted(wanted.edges)})
     if wanted.links:
         links = await tx.hot("projected_links", {"tenant_id": tx.tenant_id, "ids": sorted(wanted.links)})
-    return edges, links
+    return _Relations(edges, links)
 
 
-def _add_endpoints(wanted: Aggregates, edges: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]) -> None:
+def _add_endpoints(wanted: Aggregates, relations: _Relations) -> None:
     """An edge needs both its nodes, and the events of those may still be waiting or dead: project them with it."""
-    for edge in edges:
+    for edge in relations.edges:
         wanted.memories |= {edge[side] for side in ("source_memory_id", "target_memory_id") if edge[side]}
         wanted.entities |= {edge[side] for side in ("source_entity_id", "target_entity_id") if edge[side]}
-    for link in links:
+    for link in relations.links:
         wanted.entities.add(link["entity_id"])
         if link["layer"] == "memory":
             wanted.memories.add(link["target_id"])
@@ -160,14 +190,13 @@ async def _patch(
     tx: Transaction,
     wanted: Aggregates,
     memories: Sequence[Mapping[str, Any]],
-    edges: Sequence[Mapping[str, Any]],
-    links: Sequence[Mapping[str, Any]],
+    relations: _Relations,
+    mentioned: Sequence[Mapping[str, Any]],
     in_graph: Mapping[str, frozenset[str]],
 ) -> GraphPatch:
     tenant = {"tenant_id": tx.tenant_id}
     there = {row["id"] for row in memories}
-    rows = await tx.hot("mentions_of_memories", {**tenant, "ids": list(there)}) if there else []
-    mentions = [mention_edge(row) for row in rows]
+    mentions = [mention_edge(row) for row in mentioned]
     # What a memory mentions now, and what the graph still says it mentions: their counts may all have changed.
     involved: dict[str, set[str]] = defaultdict(set)
     for memory_id, entity_ids in in_graph.items():
@@ -183,10 +212,10 @@ async def _patch(
         co_occurrences=await _pairs(tx, involved, entities),
         memories=[memory_node(row) for row in memories],
         mentions=mentions,
-        edges=[typed_edge(row) for row in edges],
-        deleted_edges=[str(ident) for ident in sorted(wanted.edges - {row["id"] for row in edges})],
-        links=[link_edge(row) for row in links],
-        deleted_links=[str(ident) for ident in sorted(wanted.links - {row["id"] for row in links})],
+        edges=[typed_edge(row) for row in relations.edges],
+        deleted_edges=[str(ident) for ident in sorted(wanted.edges - {row["id"] for row in relations.edges})],
+        links=[link_edge(row) for row in relations.links],
+        deleted_links=[str(ident) for ident in sorted(wanted.links - {row["id"] for row in relations.links})],
         deleted_memories=[str(ident) for ident in sorted(wanted.memories - there)],
         deleted_entities=[str(ident) for ident in ids if ident not in entities],
     )

@@ -27,6 +27,9 @@ T = TypeVar("T")
 RETRIES = 5
 """How often a unit of work that lost a deadlock or a serialisation race is run again."""
 
+_AWAY = ("08", "53", "57")
+"""Classes of SQLSTATE that speak of the server and not of the statement: connection, resources, shutdown."""
+
 _ENTER = (
     "SELECT set_config('role', %(db_role)s, true), set_config('memory_os.tenant_id', %(tenant)s, true), "
     "set_config('memory_os.role', %(role)s, true), set_config('memory_os.user_id', %(user)s, true), "
@@ -195,4 +198,6 @@ def _may_run_again(error: Exception) -> bool:
 def is_connection_loss(error: BaseException) -> bool:
     """Whether the database could not be reached or went away, as against refusing what was asked."""
     cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, errors.Error) and cause.sqlstate is not None:
+        return cause.sqlstate[:2] in _AWAY and not isinstance(cause, errors.QueryCanceled)
     return isinstance(cause, errors.OperationalError | errors.InterfaceError | OSError | TimeoutError)

@@ -1,5 +1,5 @@
 -- After an entity was declared, renamed, aliased or deleted: the memories whose mentions no longer say what the names say
--- lose their mark of extraction and get an event, so that they are extracted and projected anew like any other.
+-- have their mark of extraction emptied and get an event, so that they are extracted and projected anew like any other.
 WITH own_names AS MATERIALIZED (
     SELECT canonical_name FROM entity_names WHERE tenant_id = %(tenant_id)s AND entity_id = %(entity_id)s
 ),
@@ -25,7 +25,8 @@ again AS MATERIALIZED (
     SELECT memory_id FROM misnamed UNION SELECT memory_id FROM misdirected UNION SELECT memory_id FROM unmentioned
 ),
 unmarked AS (
-    DELETE FROM extractions AS x USING again AS a WHERE x.tenant_id = %(tenant_id)s AND x.memory_id = a.memory_id
+    UPDATE extractions AS x SET extractor = '' FROM again AS a
+    WHERE x.tenant_id = %(tenant_id)s AND x.memory_id = a.memory_id
 )
 INSERT INTO outbox_events (tenant_id, event_type, aggregate_type, aggregate_id, version, request_id)
 SELECT %(tenant_id)s, 'GRAPH_UPSERT', 'memory', m.id, m.version, %(request_id)s
