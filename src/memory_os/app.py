@@ -15,6 +15,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 from memory_os import __version__
 from memory_os.api import problems
 from memory_os.api.authentication import TokenMiddleware, require_permission
+from memory_os.api.bodies import JsonRequest, refuse_other_media_types
 from memory_os.api.calls import provide_call
 from memory_os.api.envelope import TenantRate, refuse_unknown_parameters, request_envelope
 from memory_os.api.routes import V1_CONTROLLERS
@@ -100,13 +101,18 @@ def create_app(services: Services, *, console: Sequence[Any] = ()) -> Litestar:
         path="/",
         route_handlers=[*V1_CONTROLLERS],
         middleware=[TokenMiddleware],
-        guards=[require_permission, TenantRate(settings.rate_limit_per_minute).check, refuse_unknown_parameters],
+        guards=[
+            require_permission,
+            TenantRate(settings.rate_limit_per_minute).check,
+            refuse_unknown_parameters,
+            refuse_other_media_types,
+        ],
+        request_class=JsonRequest,
         dependencies={"call": Provide(provide_call)},
         security=[{"token": []}],
     )
     app = Litestar(
         route_handlers=[api, livez, readyz, metrics, *console],
-        middleware=[request_envelope],
         exception_handlers={
             MemoryOSError: problems.on_memory_os_error,
             HTTPException: problems.on_http_exception,
@@ -125,5 +131,6 @@ def create_app(services: Services, *, console: Sequence[Any] = ()) -> Litestar:
         logging_config=None,
         debug=False,
     )
+    app.asgi_handler = request_envelope(app.asgi_handler)
     app.state.services = services
     return app

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import aclosing
-
 from sqlalchemy import text
 
 from memory_os.app import build_embedder, build_graph
+from memory_os.embedding.port import EmbeddingError
 from memory_os.errors import StartupError
 from memory_os.graph.port import GraphError
 from memory_os.settings import Settings
@@ -30,46 +28,51 @@ async def examine(settings: Settings) -> list[Finding]:
     for role, url in (("memory_os_app", settings.service_url()), ("memory_os_worker", settings.worker_url())):
         database = Database(url, pool_size=1, prepare=settings.database_prepare)
         try:
-            async with aclosing(_examine_database(database, role, settings)) as found:
-                findings += [finding async for finding in found]
+            fault = await _fault_of_database(database, role)
+            findings.append((f"database as {role}", fault))
+            if fault is None and role == "memory_os_app":
+                findings.append(("row-level security", await _fault_of_policies(database)))
+                findings.append(("embedder", await _fault_of_embedder(database, role, settings)))
         finally:
             await database.close()
-    findings.append(await _examine_graph(settings))
+    findings.append(("graph", await _fault_of_graph(settings)))
     return findings
 
 
-async def _examine_database(database: Database, role: str, settings: Settings) -> AsyncIterator[Finding]:
+async def _fault_of_database(database: Database, role: str) -> str | None:
     try:
         await check_database(database, role)
     except StartupError as error:
-        yield f"database as {role}", str(error)
-        return
-    yield f"database as {role}", None
+        return str(error)
+    return None
+
+
+async def _fault_of_policies(database: Database) -> str | None:
     async with database.engine.connect() as connection:
         names = (await connection.execute(text(_UNPROTECTED))).scalars().all()
-    mend = f"not forced on {', '.join(names)}: run `memory-os migrate`" if names else None
-    yield "row-level security", mend
-    if role == "memory_os_app":
-        embedder = build_embedder(settings)
-        try:
-            await check_embedder(database, role, await embedder.open())
-        except (StartupError, Exception) as error:  # noqa: BLE001 - a doctor reports whatever it meets
-            yield "embedder", str(error)
-        else:
-            yield "embedder", None
-        finally:
-            await embedder.close()
+    return f"not forced on {', '.join(names)}: run `memory-os migrate`" if names else None
 
 
-async def _examine_graph(settings: Settings) -> Finding:
+async def _fault_of_embedder(database: Database, role: str, settings: Settings) -> str | None:
+    embedder = build_embedder(settings)
+    try:
+        await check_embedder(database, role, await embedder.open())
+    except (StartupError, EmbeddingError) as error:
+        return str(error)
+    finally:
+        await embedder.close()
+    return None
+
+
+async def _fault_of_graph(settings: Settings) -> str | None:
     graph = build_graph(settings)
     if graph is None:
-        return "graph", "off: set ENABLE_GRAPH_MEMORY=true to use it"
+        return "off: set ENABLE_GRAPH_MEMORY=true to use it"
     try:
         await graph.backend.open()
         await graph.backend.ping()
     except (GraphError, OSError) as error:
-        return "graph", f"{error}: check FALKOR_HOST, FALKOR_PORT and FALKOR_PASSWORD"
+        return f"{error}: check FALKOR_HOST, FALKOR_PORT and FALKOR_PASSWORD"
     finally:
         await graph.backend.close()
-    return "graph", None
+    return None

@@ -73,14 +73,14 @@ def load(api_url: str, token: str) -> None:
                 "entity_type": kind,
                 "aliases": list(aliases),
             }
-            _post(client, "/v1/memory/entities", body, f"sample-entity-{number}")
+            _post(client, "/v1/memory/entities", entity, f"sample-entity-{number}")
         for source, kind, target in EDGES:
             body = {"type": kind, "from": {"memory": sample_id(source)}, "to": {"memory": sample_id(target)}}
             _post(client, "/v1/edges", body, f"sample-edge-{source}-{target}")
-        for entity, layer, target, relationship in LINKS:
+        for holder, layer, target, relationship in LINKS:
             body = {"layer": layer, "target_id": sample_id(target), "relationship": relationship}
-            path = f"/v1/memory/entities/{sample_id(entity)}/links"
-            _post(client, path, body, f"sample-link-{entity}-{target}")
+            path = f"/v1/memory/entities/{sample_id(holder)}/links"
+            _post(client, path, body, f"sample-link-{holder}-{target}")
         outcome: dict[str, Any] = {
             "id": sample_id(201),
             "title": "First customs export",

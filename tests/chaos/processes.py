@@ -48,7 +48,7 @@ class ServiceProcess:
 
     def __init__(self, directory: Path, name: str, arguments: Iterable[str], **settings: str) -> None:
         self.log = directory / f"{name}.log"
-        kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")}
+        kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "memory_os", *arguments],
@@ -178,12 +178,12 @@ def errors_in(logs: Iterable[Path]) -> list[dict[str, Any]]:
     return found
 
 
-def freeze_in_mid_batch(observer: Observer, *, transaction: bool | None = None) -> Holder:
+def freeze_in_mid_batch(observer: Observer, *, locking: bool | None = None) -> Holder:
     """Stop the worker that holds the tenant, at a moment when it has events in hand, and leave it stopped.
 
     Args:
         observer: The tenant.
-        transaction: Whether it must have a transaction open at that moment; None takes either.
+        locking: Whether it must have changed rows in a transaction that is still open; None takes either.
     """
 
     def probe() -> Holder | None:
@@ -193,8 +193,9 @@ def freeze_in_mid_batch(observer: Observer, *, transaction: bool | None = None) 
         os.kill(held.pid, signal.SIGSTOP)
         wait_for(lambda: psutil.Process(held.pid).status() == psutil.STATUS_STOPPED, what="the worker's stop")
         # What it had sent before is still carried out; look again when Postgres is done with it.
-        wait_for(lambda: not _backends(observer, "active"), what="quiet backends")
-        if observer.holder() == held and transaction in (None, bool(_backends(observer, "idle in transaction"))):
+        wait_for(lambda: not _backends(observer, "state = 'active'"), what="quiet backends")
+        open_writes = _backends(observer, "state = 'idle in transaction' AND backend_xid IS NOT NULL")
+        if observer.holder() == held and locking in (None, open_writes > 0):
             return held
         os.kill(held.pid, signal.SIGCONT)
         return None
@@ -202,11 +203,10 @@ def freeze_in_mid_batch(observer: Observer, *, transaction: bool | None = None) 
     return wait_for(probe, seconds=30, what="a worker in mid-batch")
 
 
-def _backends(observer: Observer, state: str) -> int:
-    """Connections of workers to the tenant's database in this state."""
+def _backends(observer: Observer, condition: str) -> int:
+    """How many connections of workers to the tenant's database meet a condition on `pg_stat_activity`."""
     found = observer.rows(
         "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() "
-        "AND usename = 'memory_os_worker' AND state = %(state)s",
-        state=state,
+        f"AND usename = 'memory_os_worker' AND {condition}"
     )
     return int(found[0]["n"])

@@ -55,12 +55,12 @@ def test_a_worker_stopped_while_the_graph_hangs_gives_up_in_time(rig: Rig, seed:
     assert errors_in(rig.logs()) == []
 
 
-@pytest.mark.parametrize("transaction", [False, True], ids=["between transactions", "in a transaction"])
-def test_a_worker_that_sleeps_past_its_lease_changes_nothing(rig: Rig, seed: int, transaction: bool) -> None:
+@pytest.mark.parametrize("locking", [False, True], ids=["holding nothing", "holding rows"])
+def test_a_worker_that_sleeps_past_its_lease_changes_nothing(rig: Rig, seed: int, locking: bool) -> None:
     seen = rig.seen
     rig.start_worker()
     with write(seen.api, seen.token, seed, clients=2, least=150) as load:
-        asleep = freeze_in_mid_batch(seen, transaction=transaction)
+        asleep = freeze_in_mid_batch(seen, locking=locking)
         rig.start_worker()
         written = load.finish()
     seen.wait_until_drained()  # by the other one alone

@@ -6,13 +6,12 @@ from typing import Annotated
 from uuid import UUID
 
 from litestar import Controller, get
-from litestar.params import FromQuery
 
 from memory_os.admin.audit import AuditEntry, AuditFilter, list_entries
 from memory_os.admin.reach import seen_tenant
 from memory_os.api.calls import Call
-from memory_os.api.parameters import CURSOR, LIMIT, TENANT, Limit
-from memory_os.domain.shapes import Cursor, Key
+from memory_os.api.parameters import CURSOR, LIMIT, TENANT, KeyParameter, Limit
+from memory_os.domain.shapes import Cursor
 from memory_os.storage.pages import Page
 
 
@@ -26,9 +25,9 @@ class AuditController(Controller):
     async def list_all(
         self,
         call: Call,
-        action: FromQuery[Key | None] = None,
-        target_type: FromQuery[Key | None] = None,
-        target_id: FromQuery[Key | None] = None,
+        action: KeyParameter = None,
+        target_type: KeyParameter = None,
+        target_id: KeyParameter = None,
         tenant_id: Annotated[UUID | None, TENANT] = None,
         cursor: Annotated[Cursor | None, CURSOR] = None,
         limit: Annotated[Limit, LIMIT] = 50,

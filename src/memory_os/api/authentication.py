@@ -63,7 +63,7 @@ def require_permission(connection: ASGIConnection[Any, Any, Any, Any], handler: 
     Raises:
         PermissionDeniedError: If it has not.
     """
-    if handler.opt.get("public"):
+    if handler.opt.get("public") or connection.scope["method"] == "OPTIONS":  # which tells nothing but the methods
         return
     named = handler.opt["permission"]
     needed = (named,) if isinstance(named, str) else named
@@ -74,8 +74,8 @@ def require_permission(connection: ASGIConnection[Any, Any, Any, Any], handler: 
 
 
 def _acting(principal: Principal, connection: ASGIConnection[Any, Any, Any, Any]) -> Principal:
-    user = connection.headers.get("x-memory-user")
-    given = connection.headers.get("x-memory-groups")
+    user = _header_text(connection, "x-memory-user")
+    given = _header_text(connection, "x-memory-groups")
     if user is None:
         if given is not None:
             raise InvalidInputError("X-Memory-Groups needs X-Memory-User")
@@ -85,3 +85,12 @@ def _acting(principal: Principal, connection: ASGIConnection[Any, Any, Any, Any]
         if not value or len(value) > _USER_LENGTH or any(ord(char) < ord(" ") for char in value):
             raise InvalidInputError("X-Memory-User and X-Memory-Groups hold 1 to 200 characters a name")
     return acting_for(principal, user, groups)
+
+
+def _header_text(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str | None:
+    """A header's text in UTF-8, as bodies are, so that both name the same users."""
+    value = connection.headers.get(name)
+    try:
+        return None if value is None else value.encode("latin-1").decode()
+    except UnicodeError:
+        raise InvalidInputError("X-Memory-User and X-Memory-Groups hold names in UTF-8") from None

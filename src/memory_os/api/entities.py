@@ -6,12 +6,12 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Controller, Response, delete, get, patch, post
-from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, ActiveCall, Answer, Call, etag, parse_if_match
-from memory_os.api.parameters import CURSOR, LIMIT, Limit, MomentParameter
+from memory_os.api.parameters import CURSOR, LIMIT, KeyParameter, Limit, MomentParameter, UserParameter
 from memory_os.checking import check_moment_parameter, check_word
-from memory_os.domain.shapes import Cursor, Key, Name, UserId
+from memory_os.domain.shapes import NO_NUL, Cursor
 from memory_os.entities.checking import check_closing, check_link
 from memory_os.entities.context import read_context
 from memory_os.entities.links import LinkFilter, close_link, delete_link, list_links, store_link
@@ -35,6 +35,9 @@ from memory_os.memories.model import Deleted
 from memory_os.storage.pages import Page
 
 CREATED, KNOWN = 201, 200
+_NAME = QueryParameter(
+    min_length=1, max_length=200, pattern=NO_NUL, description="A name or alias, in any spelling of it."
+)
 
 
 class EntityController(Controller):
@@ -65,10 +68,10 @@ class EntityController(Controller):
     async def list_all(
         self,
         call: Call,
-        entity_type: FromQuery[Key | None] = None,
-        name: Annotated[Name | None, QueryParameter(description="A name or alias, in any spelling of it.")] = None,
+        entity_type: KeyParameter = None,
+        name: Annotated[str | None, _NAME] = None,
         status: Annotated[str | None, QueryParameter(schema_extra={"enum": list(ENTITY_STATUSES)})] = None,
-        user_id: FromQuery[UserId | None] = None,
+        user_id: UserParameter = None,
         declared: Annotated[bool, QueryParameter(description="false lists what was only ever mentioned.")] = True,
         cursor: Annotated[Cursor | None, CURSOR] = None,
         limit: Annotated[Limit, LIMIT] = 50,
@@ -161,7 +164,7 @@ class EntityController(Controller):
         entity_id: FromPath[UUID],
         call: Call,
         valid_at: MomentParameter = None,
-        relationship: FromQuery[Key | None] = None,
+        relationship: KeyParameter = None,
         layer: Annotated[str | None, QueryParameter(schema_extra={"enum": list(LINK_LAYERS)})] = None,
         cursor: Annotated[Cursor | None, CURSOR] = None,
         limit: Annotated[Limit, LIMIT] = 50,

@@ -11,8 +11,9 @@ from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from litestar.connection import ASGIConnection
-from litestar.enums import ScopeType
+from litestar.enums import ParamType, ScopeType
 from litestar.handlers.base import BaseRouteHandler
+from litestar.params import ParameterKwarg
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from memory_os.domain.ids import new_id
@@ -24,7 +25,10 @@ _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
 
 
 def request_envelope(app: ASGIApp) -> ASGIApp:
-    """Middleware: gives each request an id (the client's, if it is a tame one), logs and measures it."""
+    """Surround the whole application: give each request an id (the client's, if it is a tame one), log and measure it.
+
+    Middleware of Litestar would see neither unknown routes nor the answers that errors become.
+    """
 
     async def middleware(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -62,18 +66,31 @@ def _route(scope: Scope) -> str:
 
 
 def refuse_unknown_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Guard: a query parameter that the call does not know is a mistake, not something to pass over.
+    """Guard: a query parameter that the call does not know, or gets twice, is a mistake and not to be passed over.
 
     Raises:
         InvalidInputError: Naming each of them.
     """
     if handler.opt.get("free_query"):
         return
-    known = set(handler.parsed_fn_signature.parameters)
-    unknown = [name for name in connection.query_params if name not in known]
-    if unknown:
-        faults = [FieldError(f"/{name}", "this call has no such parameter") for name in unknown]
-        raise InvalidInputError("unknown query parameters", errors=faults)
+    known = {
+        field.kwarg_definition.name or name: field
+        for name, field in handler.parsed_fn_signature.parameters.items()
+        if isinstance(field.kwarg_definition, ParameterKwarg) and field.kwarg_definition.param_type is ParamType.QUERY
+    }
+    given = connection.query_params
+    faults = [FieldError(f"/{name}", "this call has no such parameter") for name in given.keys() - known.keys()]
+    faults += [
+        FieldError(f"/{name}", "is given more than once")
+        for name in given.keys() & known.keys()
+        if len(given.getall(name)) > 1 and not known[name].is_non_string_sequence
+    ]
+    if faults:
+        raise InvalidInputError("unknown or repeated query parameters", errors=sorted(faults, key=_pointer))
+
+
+def _pointer(fault: FieldError) -> str:
+    return fault.pointer
 
 
 class TenantRate:

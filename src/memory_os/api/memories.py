@@ -8,13 +8,15 @@ from uuid import UUID
 import msgspec
 from litestar import Controller, Request, Response, delete, get, patch, post
 from litestar.datastructures import ResponseHeader
-from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 
+from memory_os.api.bodies import BODY_TYPES, JSON, LINES
 from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, Answer, Call, etag, parse_if_match
-from memory_os.api.parameters import CURSOR, LIMIT, Limit, MomentParameter
+from memory_os.api.parameters import CURSOR, LIMIT, KeyParameter, Limit, MomentParameter, UserParameter
 from memory_os.api.problems import field_error, summary_of
+from memory_os.checking import check_moment_parameter, check_word
 from memory_os.domain.labels import LABELS, STATUSES
-from memory_os.domain.shapes import Cursor, Key, UserId
+from memory_os.domain.shapes import Cursor
 from memory_os.errors import FieldError, InvalidInputError, MemoryOSError, PayloadTooLargeError
 from memory_os.memories.model import (
     BatchAnswer,
@@ -61,10 +63,9 @@ class MemoryController(Controller):
     @post(
         "/batch",
         operation_id="storeMemories",
-        opt={"permission": "write"},
+        opt={"permission": "write", BODY_TYPES: (*JSON, *LINES)},
         status_code=200,
         summary="Store many memories, each with an outcome of its own",
-        request_max_body_size=None,
     )
     async def store_batch(
         self,
@@ -100,16 +101,20 @@ class MemoryController(Controller):
         call: Call,
         label: Annotated[str | None, QueryParameter(schema_extra={"enum": list(LABELS)})] = None,
         status: Annotated[str | None, QueryParameter(schema_extra={"enum": list(STATUSES)})] = None,
-        user_id: FromQuery[UserId | None] = None,
-        tag: FromQuery[Key | None] = None,
-        conversation_id: FromQuery[Key | None] = None,
-        subject: FromQuery[Key | None] = None,
+        user_id: UserParameter = None,
+        tag: KeyParameter = None,
+        conversation_id: KeyParameter = None,
+        subject: KeyParameter = None,
         created_after: MomentParameter = None,
         created_before: MomentParameter = None,
         cursor: Annotated[Cursor | None, CURSOR] = None,
         limit: Annotated[Limit, LIMIT] = 50,
     ) -> Page[Memory]:
         """List what the caller may see."""
+        check_word("/label", label, LABELS, noun="label")
+        check_word("/status", status, STATUSES, noun="status")
+        check_moment_parameter("created_after", created_after)
+        check_moment_parameter("created_before", created_before)
         wanted = MemoryFilter(label, status, user_id, tag, conversation_id, subject, created_after, created_before)
         return await call.read(lambda tx: list_memories(tx, wanted, cursor, limit))
 
@@ -166,6 +171,8 @@ def _raw_items(body: bytes, content_type: str) -> list[msgspec.Raw]:
         if body.lstrip()[:1] == b"[":
             return msgspec.json.decode(body, type=list[msgspec.Raw])
         return msgspec.json.decode(body, type=_Batch).items
+    except RecursionError:
+        raise InvalidInputError("the batch is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         faults = [field_error(str(error))]
         raise InvalidInputError("the batch is no JSON of the form {items: [...]}", errors=faults) from None
@@ -189,6 +196,8 @@ def _draft_of(item: msgspec.Raw, service: MemoryService, call: Call) -> MemoryDr
         service.check(draft, call.principal)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return InvalidInputError("the item is not a memory", errors=[field_error(str(error))])
+    except RecursionError:
+        return InvalidInputError("the item is nested too deeply")
     except MemoryOSError as error:
         return error
     return draft

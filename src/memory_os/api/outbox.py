@@ -12,15 +12,18 @@ from memory_os.admin.events import Discard, Retried, RetryMany, discard_event, r
 from memory_os.admin.reach import seen_tenant
 from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, Answer, Call, etag, parse_if_match
 from memory_os.api.parameters import CURSOR, LIMIT, TENANT, Limit
-from memory_os.domain.shapes import Cursor, Key
+from memory_os.domain.shapes import NO_NUL, Cursor
 from memory_os.outbox.events import AggregateType, EventType
 from memory_os.outbox.gauges import QueueStats, queue_stats
 from memory_os.outbox.operations import Event, EventFilter, Status, get_event, list_events
 from memory_os.storage.pages import Page
 
-_ERROR = QueryParameter(description="A part of the last error's text, or its fingerprint.")
+_ERROR = QueryParameter(
+    min_length=1, max_length=200, pattern=NO_NUL, description="A part of the last error's text, or its fingerprint."
+)
 _OPERATE = {"permission": "operate"}
 EventId = Annotated[int, PathParameter(ge=1, le=2**63 - 1)]
+"""The routes call it a text, since Litestar reads integers in paths with `int()`, which takes `1_0` and any digits."""
 
 
 class OutboxController(Controller):
@@ -43,7 +46,7 @@ class OutboxController(Controller):
         event_type: FromQuery[EventType | None] = None,
         aggregate_type: FromQuery[AggregateType | None] = None,
         aggregate_id: FromQuery[UUID | None] = None,
-        error: Annotated[Key | None, _ERROR] = None,
+        error: Annotated[str | None, _ERROR] = None,
         tenant_id: Annotated[UUID | None, TENANT] = None,
         cursor: Annotated[Cursor | None, CURSOR] = None,
         limit: Annotated[Limit, LIMIT] = 50,
@@ -53,7 +56,7 @@ class OutboxController(Controller):
         wanted = EventFilter(tenant, status, event_type, aggregate_type, aggregate_id, error)
         return await call.read(lambda tx: list_events(tx, wanted, cursor, limit))
 
-    @get("/events/{event_id:int}", operation_id="getEvent", opt=_OPERATE, summary="Read an event")
+    @get("/events/{event_id:str}", operation_id="getEvent", opt=_OPERATE, summary="Read an event")
     async def get_one(
         self, event_id: EventId, call: Call, tenant_id: Annotated[UUID | None, TENANT] = None
     ) -> Response[Event]:
@@ -63,7 +66,7 @@ class OutboxController(Controller):
         return Answer(event, headers=etag(event.revision)).response()
 
     @post(
-        "/events/{event_id:int}/retry",
+        "/events/{event_id:str}/retry",
         operation_id="retryEvent",
         opt=_OPERATE,
         status_code=200,
@@ -87,7 +90,7 @@ class OutboxController(Controller):
         return await call.write(work)
 
     @post(
-        "/events/{event_id:int}/discard",
+        "/events/{event_id:str}/discard",
         operation_id="discardEvent",
         opt=_OPERATE,
         status_code=200,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -50,19 +52,27 @@ class Problem(msgspec.Struct, omit_defaults=True):
 
 def problem_response(request: Request[Any, Any, Any], error: MemoryOSError) -> Response[bytes]:
     """One of our errors as an answer."""
-    request_id = request.scope.get("state", {}).get("request_id")
-    document: dict[str, Any] = {
-        "type": TYPE_BASE + error.code,
-        "title": error.title,
-        "status": error.status,
-        "detail": error.detail,
-    }
-    if request_id:
-        document["instance"] = f"urn:request:{request_id}"
+    members: dict[str, Any] = {}
     if error.errors:
-        document["errors"] = [{"pointer": fault.pointer, "detail": fault.detail} for fault in error.errors]
-    document |= error.extra
-    return Response(msgspec.json.encode(document), status_code=error.status, media_type=PROBLEM, headers=error.headers)
+        members["errors"] = [{"pointer": fault.pointer, "detail": fault.detail} for fault in error.errors]
+    members |= error.extra
+    return _response(request, error.code, error.title, error.status, error.detail, members, error.headers)
+
+
+def _response(
+    request: Request[Any, Any, Any],
+    code: str,
+    title: str,
+    status: int,
+    detail: str,
+    members: Mapping[str, Any] = MappingProxyType({}),
+    headers: Mapping[str, str] | None = None,
+) -> Response[bytes]:
+    document = {"type": TYPE_BASE + code, "title": title, "status": status, "detail": detail}
+    if request_id := request.scope.get("state", {}).get("request_id"):
+        document["instance"] = f"urn:request:{request_id}"
+    body = msgspec.json.encode({**document, **members})
+    return Response(body, status_code=status, media_type=PROBLEM, headers=dict(headers or {}))
 
 
 def summary_of(error: MemoryOSError) -> ProblemSummary:
@@ -84,7 +94,7 @@ def field_error(message: str) -> FieldError:
     pointer = "".join(f"/{name or index}" for name, index in parts)
     if named := re.search(r"(?:unknown|missing required) field `([^`]+)`", sentence):
         pointer += f"/{named.group(1)}"
-    return FieldError(pointer, sentence.replace("`", ""))
+    return FieldError(pointer, sentence.replace("`", "").strip())
 
 
 def on_memory_os_error(request: Request[Any, Any, Any], error: MemoryOSError) -> Response[bytes]:
@@ -98,11 +108,7 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
         faults = [_parameter_fault(item) for item in (error.extra or []) if isinstance(item, dict)]
         return problem_response(request, InvalidInputError("the request does not fit the call", errors=faults))
     code, title = _TITLES.get(error.status_code, ("http-error", "Request refused"))
-    answer = MemoryOSError(error.detail or title, headers=dict(error.headers or {}))
-    document = {"type": TYPE_BASE + code, "title": title, "status": error.status_code, "detail": answer.detail}
-    return Response(
-        msgspec.json.encode(document), status_code=error.status_code, media_type=PROBLEM, headers=answer.headers
-    )
+    return _response(request, code, title, error.status_code, error.detail or title, headers=error.headers)
 
 
 def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
@@ -124,9 +130,7 @@ def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[
 
 
 def _parameter_fault(item: dict[str, Any]) -> FieldError:
-    message = str(item.get("message", ""))
-    key = str(item.get("key", ""))
-    fault = field_error(message)
-    if fault.pointer:
-        return FieldError(fault.pointer.removeprefix("/data"), fault.detail)
-    return FieldError("/" + key.replace(".", "/").removeprefix("data/").removeprefix("data"), fault.detail)
+    """One of Litestar's faults: its key is the path into the body or the name of a parameter."""
+    message, key = str(item.get("message", "")), str(item.get("key", ""))
+    path = key.removeprefix("data").removeprefix(".")
+    return field_error(message if " - at " in message or not path else f"{message} - at `$.{path}`")

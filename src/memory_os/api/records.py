@@ -7,13 +7,13 @@ from uuid import UUID
 
 from litestar import Controller, Response, Router, delete, get, patch, post
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 from litestar.types import Method, OperationIDCreator
 from litestar.types.internal_types import PathParameterDefinition
 
 from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, Answer, Call, etag, parse_if_match
-from memory_os.api.parameters import CURSOR, LIMIT, Limit
-from memory_os.domain.shapes import Cursor, UserId
+from memory_os.api.parameters import CURSOR, LIMIT, Limit, UserParameter
+from memory_os.domain.shapes import Cursor
 from memory_os.memories.model import Deleted
 from memory_os.records.checking import check_draft, check_status
 from memory_os.records.model import (
@@ -78,7 +78,7 @@ class _RecordController(Controller, Generic[S]):
         self,
         call: Call,
         status: Annotated[str | None, QueryParameter(schema_extra={"enum": list(RECORD_STATUSES)})] = None,
-        user_id: FromQuery[UserId | None] = None,
+        user_id: UserParameter = None,
         cursor: Annotated[Cursor | None, CURSOR] = None,
         limit: Annotated[Limit, LIMIT] = 50,
     ) -> Page[Record]:

@@ -10,6 +10,9 @@ from msgspec import Meta
 NO_NUL = r"^[^\x00]*$"
 """Postgres can't hold U+0000, so it is refused at the door."""
 
+USER_PATTERN = r"^[^\x00-\x1f]*$"
+"""Users travel in headers too, which hold no control characters."""
+
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
 Title = Annotated[str, Meta(min_length=1, max_length=500, pattern=NO_NUL)]
 Key = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
@@ -18,7 +21,7 @@ UserId = Annotated[
     Meta(
         min_length=1,
         max_length=200,
-        pattern=r"^[^\x00-\x1f]*$",
+        pattern=USER_PATTERN,
         description="Any text without control characters; compared literally, never as a pattern.",
     ),
 ]

@@ -31,7 +31,6 @@ from memory_os.graph.falkor_reads import (
     LAST_NODE,
     MENTIONED,
     PAGE,
-    STRONGEST,
     TOP_ENTITIES,
     ask_neighbours,
     ask_page,
@@ -45,6 +44,7 @@ from memory_os.graph.falkor_server import FalkorAddress, FalkorServer
 from memory_os.graph.falkor_writer import FalkorWriter
 from memory_os.graph.patches import normalise
 from memory_os.graph.port import (
+    STRONGEST,
     Bounds,
     GraphDump,
     GraphPatch,

@@ -31,9 +31,6 @@ FEW = 100
 IDS = 500
 """Ids asked for in one query (an IN list of 2,000 took 123 ms)."""
 
-STRONGEST = 15
-"""Entities listed in the statistics: the seed's number."""
-
 COUNTS = "CALL db.meta.stats() YIELD labels, relTypes RETURN labels, relTypes"
 LAST_NODE = "MATCH (n) RETURN max(ID(n))"
 TOP_ENTITIES = (

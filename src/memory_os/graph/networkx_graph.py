@@ -15,6 +15,7 @@ import networkx as nx
 
 from memory_os.graph.expansion import CO_OCCURS, LINK, MENTIONS, Neighbourhood, Reach, normalise_weight, step_order
 from memory_os.graph.port import (
+    STRONGEST,
     EntityNode,
     GraphDump,
     GraphPatch,
@@ -25,9 +26,6 @@ from memory_os.graph.port import (
     Step,
     TypedEdge,
 )
-
-STRONGEST = 15
-"""Entities listed in the statistics: the seed's number."""
 
 _FAMILIES = frozenset({MENTIONS, CO_OCCURS, LINK})
 """Edges that are ranked among their own; the typed edges are a family together."""

@@ -14,6 +14,9 @@ from uuid import UUID
 
 NodeKind = Literal["memory", "entity", "record"]
 
+STRONGEST = 15
+"""Entities that the statistics name: the seed's number."""
+
 
 class GraphError(Exception):
     """Base class of what a backend raises."""
@@ -143,7 +146,7 @@ class GraphStats:
     memory_nodes: int = 0
     edges_by_type: Mapping[str, int] = field(default_factory=dict)
     top_entities: Sequence[tuple[EntityNode, int]] = ()
-    """The fifteen strongest entities with their number of mentions, strongest first, ties by id."""
+    """The `STRONGEST` entities with their number of mentions, strongest first, ties by id."""
 
 
 @dataclass(frozen=True, slots=True)

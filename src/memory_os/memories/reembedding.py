@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from uuid import UUID
 
 from sqlalchemy import update
 from sqlalchemy.dialects.postgresql import insert
@@ -41,10 +42,12 @@ async def reembed(database: Database, identity: EmbedderIdentity, say: Callable[
         tenants = [row["tenant_id"] for row in await tx.hot("all_tenants")]
     total = 0
     for number, tenant_id in enumerate(tenants, start=1):
-        parameters = {"tenant_id": tenant_id, "model": identity.model, "batch": BATCH}
-        while count := await database.run(
-            Scope(WORKER_ROLE, tenant_id), lambda tx, given=parameters: tx.touched("forget_vectors", given)
-        ):
+        while count := await _forget_some(database, tenant_id, identity.model):
             total += count
             say(f"tenant {number} of {len(tenants)}: {total} memories marked")
     return total
+
+
+async def _forget_some(database: Database, tenant_id: UUID, model: str) -> int:
+    parameters = {"tenant_id": tenant_id, "model": model, "batch": BATCH}
+    return await database.run(Scope(WORKER_ROLE, tenant_id), lambda tx: tx.touched("forget_vectors", parameters))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 
+_MOST_DOUBLINGS = 64
+"""Past any cap in use, and short of where a float overflows."""
+
 
 def backoff_bound(attempts: int, base_s: float, cap_s: float) -> float:
     """The longest wait, in seconds, after `attempts` failed attempts: `min(cap, base * 2 ** (attempts - 1))`."""
-    return float(min(cap_s, base_s * 2.0 ** max(0, attempts - 1)))
+    return float(min(cap_s, base_s * 2.0 ** min(max(0, attempts - 1), _MOST_DOUBLINGS)))
 
 
 def full_jitter(attempts: int, base_s: float, cap_s: float, source: random.Random) -> float:

@@ -96,7 +96,7 @@ def estimate_json(json: bytes) -> int:
     """Tokens of JSON, never less than a quarter of its bytes.
 
     The estimate for text counts every punctuation mark, but tokenizers join the marks between two values (such as
-    `},{"`) to one or two tokens. Measured on a pack with OpenAI's cl100k and o200k: 85 and 84 tokens for an empty answer
+    `},{"`) to one or two tokens. Measured with OpenAI's cl100k and o200k: 85 and 84 tokens for an empty answer
     (estimated: 100, mark by mark 141), 106 and 107 for a record without text (124, mark by mark 171).
     """
     return max(estimate_tokens(_structure.sub('"', json.decode())), -(-len(json) // 4))
@@ -137,35 +137,34 @@ class _Packer:
         found = [_describe(candidate) for candidate in self._candidates.values()]
         wanted = found[:limit]
         beyond = [packing.Omission(item.id, OMITTED_FOR_LIMIT) for item in found[limit:]]
-        measure = self._measure
-        fitted = fit(wanted, budget, measure, beyond)
+        left_out: frozenset[str] = frozenset()
+        fitted = fit(wanted, budget, self._stand_in(left_out), beyond)
         if wanted and not fitted.included:
-            measure = self._measure_bare
-            fitted = fit([replace(item, why=()) for item in wanted], budget, measure, beyond)
+            left_out = _CALL_FIELDS
+            bare = [replace(item, why=()) for item in wanted]
+            fitted = fit(bare, budget, self._stand_in(left_out), beyond)
         items, omitted, tokens, extras = fitted.included, fitted.omitted, fitted.tokens, _NO_EXTRAS
-        for more in _further(items, omitted):
+        for more in self._further(items, omitted):
             wider = _Extras(extras.paths | more.paths, max(extras.listed, more.listed))
-            size = estimate_tokens(measure(items, omitted, wider))
+            size = self._tokens(items, omitted, wider, left_out)
             if size <= budget:
-                extras, tokens = wider, size
+                extras, tokens = wider, max(tokens, size)
         return Packed(self._answer(items, omitted, extras), tokens, self._entries(items, omitted))
 
-    def _measure(self, items: _Items, omitted: _Omissions, extras: _Extras = _NO_EXTRAS) -> str:
-        """Something as long, in tokens, as the whole answer."""
-        return self._as_long_as(items, omitted, extras, left_out=frozenset())
-
-    def _measure_bare(self, items: _Items, omitted: _Omissions, extras: _Extras = _NO_EXTRAS) -> str:
-        """Something as long, in tokens, as the pack without what tells of the call alone."""
-        return self._as_long_as(items, omitted, extras, left_out=_CALL_FIELDS)
-
-    def _as_long_as(self, items: _Items, omitted: _Omissions, extras: _Extras, *, left_out: frozenset[str]) -> str:
+    def _stand_in(self, left_out: frozenset[str]) -> packing.Render:
+        """Renders something as long, in tokens, as the answer without the fields that are left out."""
         if self._request.format == "markdown":
-            return self._markdown(items, omitted)
+            return self._markdown
+        return lambda items, omitted: _MARK * self._tokens(items, omitted, _NO_EXTRAS, left_out)
+
+    def _tokens(self, items: _Items, omitted: _Omissions, extras: _Extras, left_out: frozenset[str]) -> int:
+        if self._request.format == "markdown":
+            return 0  # what is told beside the records stands outside of the Markdown
         # The packer measures at every step, so each record is estimated once; apart they have no fewer tokens.
         answer = msgspec.structs.asdict(self._answer((), omitted, extras))
         fields = {name: value for name, value in answer.items() if value is not None and name not in left_out}
         fields["conflicts"] = self._conflicts(items)
-        return _MARK * (estimate_json(_encode(fields)) + sum(self._size(item, extras) for item in items))
+        return estimate_json(_encode(fields)) + sum(self._size(item, extras) for item in items)
 
     def _size(self, item: packing.PackItem, extras: _Extras) -> int:
         key = (item.id, item.text, bool(item.why), item.id in extras.paths)
@@ -224,6 +223,12 @@ class _Packer:
         ]
         return [Conflict("contradicts", list(pair)) for pair in pairs] + [Conflict("disputed", [one]) for one in alone]
 
+    def _further(self, items: _Items, omitted: _Omissions) -> list[_Extras]:
+        """What there could be told beside the records, the most useful first."""
+        left = min(LISTED_OMISSIONS, sum(gone.reason != OMITTED_FOR_LIMIT for gone in omitted))
+        paths = [_Extras(paths=frozenset({item.id})) for item in items if self._candidates[item.id].trail]
+        return paths + [_Extras(listed=count) for count in range(1, left + 1)]
+
     def _entries(self, items: _Items, omitted: _Omissions) -> list[ItemEntry]:
         inside = {item.id for item in items}
         reasons = {gone.id: gone.reason for gone in omitted}
@@ -238,13 +243,6 @@ class _Packer:
             )
             for ident, candidate in self._candidates.items()
         ]
-
-
-def _further(items: _Items, omitted: _Omissions) -> list[_Extras]:
-    """What there could be told beside the records, the most useful first."""
-    left = min(LISTED_OMISSIONS, sum(gone.reason != OMITTED_FOR_LIMIT for gone in omitted))
-    paths = [_Extras(paths=frozenset({item.id})) for item in items]
-    return paths + [_Extras(listed=count) for count in range(1, left + 1)]
 
 
 def _describe(candidate: Candidate) -> packing.PackItem:

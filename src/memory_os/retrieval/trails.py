@@ -52,6 +52,7 @@ def follow(
         limit: Paths that may contribute.
     """
     weights = {seed.node: seed.weight for seed in seeds}
+    names = names_of(hydrated)
     trails: dict[Ref, Trail] = {}
     for ident in named:
         record = hydrated.records.get(NodeRef("entity", str(ident)))
@@ -65,7 +66,7 @@ def follow(
             record = hydrated.records[path.steps[length - 1].node]
             known = trails.get(record.ref)
             if record.declared and record.ref != hydrated.records[path.seed].ref and (not known or known.score < score):
-                trails[record.ref] = _trail(path.seed, path.steps[:length], score, hydrated)
+                trails[record.ref] = _trail(path.seed, path.steps[:length], score, hydrated, names)
     return sorted(trails.values(), key=lambda trail: (-trail.score, str(trail.ref.id)))
 
 
@@ -103,7 +104,7 @@ def _worth(step: Step) -> float:
     return CO_OCCURRENCE if step.type == CO_OCCURS else step.weight
 
 
-def _trail(seed: NodeRef, steps: Sequence[Step], score: float, hydrated: Hydrated) -> Trail:
+def _trail(seed: NodeRef, steps: Sequence[Step], score: float, hydrated: Hydrated, names: Mapping[UUID, str]) -> Trail:
     start = hydrated.records[seed]
     nodes = [PathNode(start.ref.id, start.ref.type)]
     for step in steps:
@@ -112,7 +113,7 @@ def _trail(seed: NodeRef, steps: Sequence[Step], score: float, hydrated: Hydrate
         nodes.append(PathNode(ref.id, ref.type, via, not step.forward))
     last = steps[-1]
     reinforced = hydrated.edges.get(last.edge_id, 0) if last.edge_id else 0
-    return Trail(Ref(nodes[-1].type, nodes[-1].id), score, nodes, describe(nodes, names_of(hydrated)), reinforced)
+    return Trail(Ref(nodes[-1].type, nodes[-1].id), score, nodes, describe(nodes, names), reinforced)
 
 
 def names_of(hydrated: Hydrated) -> dict[UUID, str]:

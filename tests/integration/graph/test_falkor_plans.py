@@ -1,0 +1,80 @@
+"""How FalkorDB runs our queries: through an index wherever it looks for an id, never by looking at every node."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.fixtures.falkor import FalkorProcess
+from tests.fixtures.graphs import EDGE_TYPES, entity, eref, memory, mref, rref
+
+from memory_os.graph.encoder import render_query
+from memory_os.graph.expansion import Reach
+from memory_os.graph.falkor_edges import Place, Present, find_places, find_records, write_declared
+from memory_os.graph.falkor_queries import create_index, split_batches, write_derived
+from memory_os.graph.falkor_reads import MENTIONED, ask_neighbours, ask_page
+from memory_os.graph.port import CoOccurrence, GraphPatch, LinkEdge, Mention, NodeKind, NodeRef, TypedEdge
+
+INDEXED = ["Memory", "Entity", "Record", "LINK", *sorted(EDGE_TYPES)]
+
+
+def every_write() -> list[str]:
+    ends = [mref("m"), eref("e"), rref("r")]
+    patch = GraphPatch(
+        entities=[entity("e")],
+        co_occurrences=[CoOccurrence("e", "f", 0.5, 1), CoOccurrence("e", "g", 0.0, 0)],
+        memories=[memory("m")],
+        mentions=[Mention("m", "e", 0.5)],
+        edges=[TypedEdge(f"{a}{b}", "ABOUT", a, b, 0.5) for a in ends for b in ends],
+        links=[LinkEdge(f"{end}", "e", end, "uses", 0.5) for end in ends],
+        deleted_memories=["m"],
+        deleted_entities=["e"],
+    )
+    places = {
+        (False, "gone"): [Place("SUPPORTS", mref("m"), NodeRef("record", "r"))],
+        (True, "gone"): [Place("LINK", eref("e"), mref("m"))],
+    }
+    statements = split_batches((*write_derived(patch), *write_declared(patch, Present(places, ["r"]))))
+    return [statement.render("token", 0) for statement in statements]
+
+
+def every_read() -> list[str]:
+    patch = GraphPatch(deleted_edges=["s"], deleted_links=["l"], deleted_memories=["m"], deleted_entities=["e"])
+    asked = [find_places(patch, INDEXED), find_records(patch, INDEXED), render_query(MENTIONED, {"ids": ["m"]})]
+    kinds: tuple[NodeKind, ...] = ("memory", "entity", "record")
+    neighbours = [query for kind in kinds for query in ask_neighbours(kind, ["x"], Reach(20, 1_000), EDGE_TYPES, 7)]
+    return [*filter(None, asked), *neighbours]
+
+
+@pytest.fixture
+def graph(falkor_server: FalkorProcess, falkor_prefix: str) -> str:
+    key = f"{falkor_prefix}:plans"
+    with falkor_server.connect() as client:
+        for name in INDEXED:
+            client.execute_command("GRAPH.QUERY", key, create_index(name))
+        client.execute_command(
+            "GRAPH.QUERY", key, "CREATE (:Fence {id: 'fence'}), (:Memory {id: 'm'}), (:Entity {id: 'e'})"
+        )
+    return key
+
+
+def explain(server: FalkorProcess, key: str, query: str) -> str:
+    with server.connect() as client:
+        return "\n".join(client.execute_command("GRAPH.EXPLAIN", key, query))
+
+
+@pytest.mark.parametrize(
+    "query", [*every_write(), *every_read()], ids=lambda query: re.sub(r"^CYPHER.*?(MATCH|UNWIND)", r"\1", query)[-90:]
+)
+def test_ids_are_looked_up_in_an_index(falkor_server: FalkorProcess, graph: str, query: str) -> None:
+    plan = explain(falkor_server, graph, query)
+    scans = re.findall(r"(All Node Scan|Node By Label Scan)[^\n]*", plan)
+    assert len(scans) == plan.count("Node By Label Scan | (f:Fence)"), plan
+    assert "Index Scan" in plan
+
+
+def test_a_page_of_a_dump_is_a_range_of_internal_ids(falkor_server: FalkorProcess, graph: str) -> None:
+    for query in ask_page(0, EDGE_TYPES):
+        plan = explain(falkor_server, graph, query)
+        assert re.search(r"(NodeByIdSeek|Node By Label and ID Scan)", plan), plan
+        assert "All Node Scan" not in plan
