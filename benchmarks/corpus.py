@@ -22,7 +22,9 @@ def names(entities: int) -> list[str]:
     people = [f"{given} {family}" for given in GIVEN for family in FAMILY]
     firms = [f"{firm} {kind}" for firm in FIRMS for kind in KINDS]
     base = people + firms
-    return [base[index % len(base)] + (f" {index // len(base)}" if index >= len(base) else "") for index in range(entities)]
+    return [
+        base[index % len(base)] + (f" {index // len(base)}" if index >= len(base) else "") for index in range(entities)
+    ]
 
 
 def notes(count: int, *, entities: int = 2000, seed: int = 7) -> list[str]:

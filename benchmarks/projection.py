@@ -110,13 +110,17 @@ def raw_write(on: Stores, graph: GraphDump, name: str = "raw") -> float:
             [{"id": node.id, "name": node.name, "strength": node.strength} for node in graph.entities.values()],
         ),
         (
-            "UNWIND $rows AS r MATCH (a:Memory {id: r.a}) MATCH (b:Entity {id: r.b}) MERGE (a)-[e:MENTIONS]->(b) "
-            "SET e.weight = r.w",
+            (
+                "UNWIND $rows AS r MATCH (a:Memory {id: r.a}) MATCH (b:Entity {id: r.b}) MERGE (a)-[e:MENTIONS]->(b) "
+                "SET e.weight = r.w"
+            ),
             [{"a": a, "b": b, "w": weight} for (a, b), weight in graph.mentions.items()],
         ),
         (
-            "UNWIND $rows AS r MATCH (a:Entity {id: r.a}) MATCH (b:Entity {id: r.b}) MERGE (a)-[e:CO_OCCURS]->(b) "
-            "SET e.weight = r.w, e.count = r.n",
+            (
+                "UNWIND $rows AS r MATCH (a:Entity {id: r.a}) MATCH (b:Entity {id: r.b}) MERGE (a)-[e:CO_OCCURS]->(b) "
+                "SET e.weight = r.w, e.count = r.n"
+            ),
             [{"a": a, "b": b, "w": weight, "n": count} for (a, b), (weight, count) in graph.co_occurrences.items()],
         ),
     )

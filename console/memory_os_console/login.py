@@ -57,4 +57,5 @@ async def log_out(visit: Visit) -> Redirect:
 
 
 def _own_page(address: str) -> str:
-    return address if _OWN_PAGE.match(address) and not address.startswith(f"{PATH}/login") else PATH
+    elsewhere = ".." in address or address.startswith(f"{PATH}/login")
+    return address if _OWN_PAGE.match(address) and not elsewhere else PATH

@@ -49,10 +49,11 @@ def migrate(
     Example: OWNER_DATABASE_URL=postgresql://postgres@db/memory memory-os migrate
     """
     from memory_os.settings import load_settings
-    from memory_os.storage.migrate import head, upgrade
+    from memory_os.storage.migrate import upgrade
+    from memory_os.storage.revision import SCHEMA_REVISION
 
     upgrade(load_settings().owner_url(), revision)
-    typer.echo(f"the schema is at {head() if revision == 'head' else revision}")
+    typer.echo(f"the schema is at {SCHEMA_REVISION if revision == 'head' else revision}")
 
 
 @cli.command()

@@ -391,7 +391,7 @@ async def test_hostile_ids_and_names_are_data(graph: Graph) -> None:
         {"memories": [memory("m", 2**63)]},
         {"memories": [memory("m", valid_from=-(2**63) - 1)]},
         {"memories": [memory("m", user_id=b"bytes")]},
-        {"memories": [memory("m", user_id=uuid4())]},
+        {"memories": [memory("m", user_id=UUID(int=4))]},
         {"memories": [replace(memory("m"), version=1.5)]},
         {"memories": [replace(memory("m"), version=True)]},
         {"entities": [entity("e", math.nan)]},

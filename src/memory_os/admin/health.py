@@ -13,7 +13,7 @@ from memory_os.graph.facade import GraphMemory
 from memory_os.graph.port import GraphError
 from memory_os.settings import Settings
 from memory_os.storage.database import Database, Scope, is_connection_loss
-from memory_os.storage.migrate import head
+from memory_os.storage.revision import SCHEMA_REVISION
 
 _GRAPH_TIMEOUT_S = 1.0
 
@@ -34,7 +34,9 @@ async def readiness(database: Database, settings: Settings, graph: GraphMemory |
             raise
         return False, parts
     parts["database"] = "up"
-    parts["schema"] = "at head" if row and row["version_num"] == head() else "not at head: run `memory-os migrate`"
+    parts["schema"] = (
+        "at head" if row and row["version_num"] == SCHEMA_REVISION else "not at head: run `memory-os migrate`"
+    )
     waiting = [gauge for gauge in gauges if gauge["status"] != "dead"]
     oldest = max((float(gauge["oldest_seconds"]) for gauge in waiting), default=0.0)
     parts["outbox"] = {

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from memory_os.embedding.port import EmbedderIdentity
 from memory_os.errors import StartupError
 from memory_os.storage.database import Database, Scope, Transaction
-from memory_os.storage.migrate import LEAST_SERVER_VERSION, head
+from memory_os.storage.revision import LEAST_SERVER_VERSION, SCHEMA_REVISION
 from memory_os.storage.tables import embedding_models
 
 _LEAST_VECTOR = (0, 8)
@@ -70,8 +70,10 @@ async def _check_revision(database: Database, db_role: str) -> None:
     async with database.transaction(Scope(db_role)) as tx:
         row = await tx.row(text("SELECT version_num FROM alembic_version"))
     found = row["version_num"] if row else None
-    if found != head():
-        raise StartupError(f"the schema is at revision {found}, this version needs {head()}: run `memory-os migrate`")
+    if found != SCHEMA_REVISION:
+        raise StartupError(
+            f"the schema is at revision {found}, this version needs {SCHEMA_REVISION}: run `memory-os migrate`"
+        )
 
 
 async def check_embedder(database: Database, db_role: str, identity: EmbedderIdentity) -> None:

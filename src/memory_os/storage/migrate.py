@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
 from memory_os.errors import StartupError
 from memory_os.storage.database import driver_url
+from memory_os.storage.revision import LEAST_SERVER_VERSION
 
 OWNER, APP, WORKER = "memory_os_owner", "memory_os_app", "memory_os_worker"
-LEAST_SERVER_VERSION = 180000
-"""Postgres 18: the generated names need its `casefold()`."""
-
 _LOCK = 0x4D454D4F
 """Advisory lock that keeps two migrations of one database apart ("MEMO")."""
 
@@ -46,15 +42,6 @@ def alembic_config() -> Config:
     config.set_main_option("prepend_sys_path", location)  # the revisions import rls.py, which lies there
     config.set_main_option("path_separator", "os")
     return config
-
-
-@cache
-def head() -> str:
-    """The revision that this version of the code needs."""
-    revision = ScriptDirectory.from_config(alembic_config()).get_current_head()
-    if revision is None:
-        raise StartupError("the migrations have no head: install memory-os anew")
-    return revision
 
 
 def upgrade(owner_url: str, revision: str = "head") -> None:

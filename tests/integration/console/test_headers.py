@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
-import psycopg
 import pytest
-from tests.fixtures.postgres import DatabaseUrls
+from psycopg import sql
+from pydantic import SecretStr
+from tests.fixtures.postgres import DatabaseUrls, run_sql
 from tests.fixtures.service import TestTenant
-from tests.integration.console.conftest import Login
+from tests.integration.console.conftest import Login, csrf_of
 
 from memory_os.api.services import Services
 from memory_os.app import create_app
+from memory_os.embedded.postgres import EmbeddedPostgres
 from memory_os_console import console_router
 from memory_os_console.rendering import asset_address
 
@@ -106,40 +110,35 @@ async def test_the_console_is_not_in_the_schema_of_the_api(browser: httpx.AsyncC
 
 
 async def test_a_database_that_is_away_is_said_in_a_page(
-    services: Services, database_urls: DatabaseUrls, tenant: TestTenant, browser: httpx.AsyncClient, login: Login
+    services: Services,
+    postgres_server: EmbeddedPostgres,
+    database_urls: DatabaseUrls,
+    tenant: TestTenant,
+    browser: httpx.AsyncClient,
+    login: Login,
 ) -> None:
     await login(tenant.tokens["operator"])
     await services.database.close()
-    with psycopg.connect(database_urls.owner_url, autocommit=True) as connection:
-        name = database_urls.name
-        connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'.encode())  # dropped with the database
-        answer = await browser.get("/console/events")
-        assert answer.status_code == 503
-        assert "<h1>Temporarily unavailable</h1>" in answer.text
-        assert database_urls.name not in answer.text
-        connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'.encode())
+    name = sql.Identifier(database_urls.name)
+    run_sql(postgres_server, sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))
+    answer = await browser.get("/console/events")
+    run_sql(postgres_server, sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(name))
+    assert answer.status_code == 503
+    assert "<h1>Temporarily unavailable</h1>" in answer.text
+    assert database_urls.name not in answer.text
+    assert (await browser.get("/console/events")).status_code == 200
 
 
-async def test_a_key_from_the_settings_outlives_the_process(
-    services: Services, tenant: TestTenant, browser: httpx.AsyncClient, login: Login
-) -> None:
-    del browser, login
-    cookies: dict[str, str] = {}
-    keyed = services.settings.model_copy(update={"console_secret": None})
-    from dataclasses import replace  # noqa: PLC0415 - of this test alone
-
-    from pydantic import SecretStr  # noqa: PLC0415 - as above
-    from tests.integration.console.conftest import csrf_of  # noqa: PLC0415 - as above
-
+async def test_a_key_from_the_settings_outlives_the_process(services: Services, tenant: TestTenant) -> None:
+    cookie = ""
     for secret, status in (("one key", 200), ("one key", 200), ("another key", 303)):
-        settings = keyed.model_copy(update={"console_secret": SecretStr(secret)})
+        settings = services.settings.model_copy(update={"console_secret": SecretStr(secret)})
         parts = replace(services, settings=settings)
-        app = create_app(parts, console=[console_router(parts)])
-        transport = httpx.ASGITransport(app=app)  # type: ignore[arg-type] # Litestar's own ASGI types
-        async with httpx.AsyncClient(transport=transport, base_url="http://console.test", cookies=cookies) as client:
-            if not cookies:
+        transport = httpx.ASGITransport(app=create_app(parts, console=[console_router(parts)]))  # type: ignore[arg-type] # Litestar's own ASGI types
+        async with httpx.AsyncClient(transport=transport, base_url="http://console.test") as client:
+            if not cookie:
                 page = await client.get("/console/login")
                 fields = {"csrf_token": csrf_of(page.text), "token": tenant.tokens["operator"]}
-                await client.post("/console/login", data=fields)
-            assert (await client.get("/console")).status_code == status
-            cookies = dict(client.cookies)
+                cookie = (await client.post("/console/login", data=fields)).headers["set-cookie"].partition(";")[0]
+                client.cookies.clear()
+            assert (await client.get("/console", headers={"Cookie": cookie})).status_code == status

@@ -84,7 +84,7 @@ async def test_a_server_that_is_down_is_unavailable_and_opening_does_not_mind() 
 
 
 async def test_a_frozen_server_is_unavailable_after_the_socket_timeout(own_server: FalkorProcess) -> None:
-    backend = make_backend(own_server.port, socket_timeout=0.2, connect_timeout=0.2)
+    backend = make_backend(own_server.port, socket_timeout=0.5, connect_timeout=0.5)
     await backend.take_fence(TENANT, "token")
     own_server.send_signal(signal.SIGSTOP)
     try:
