@@ -9,14 +9,12 @@ from typing import Any
 from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.spec import Components, SecurityScheme
 
-from memory_os import __version__
 from memory_os.api import problems
 from memory_os.api.authentication import TokenMiddleware, require_permission
 from memory_os.api.bodies import JsonRequest, refuse_other_media_types
 from memory_os.api.calls import provide_call
+from memory_os.api.document import make_config
 from memory_os.api.envelope import TenantRate, refuse_unknown_parameters, request_envelope
 from memory_os.api.routes import V1_CONTROLLERS
 from memory_os.api.service import livez, metrics, readyz
@@ -118,15 +116,7 @@ def create_app(services: Services, *, console: Sequence[Any] = ()) -> Litestar:
             HTTPException: problems.on_http_exception,
             Exception: problems.on_exception,
         },
-        openapi_config=OpenAPIConfig(
-            title="Memory OS",
-            version=__version__,
-            path="/schema",
-            description="Long-term memory for teams of AI agents.",
-            components=Components(
-                security_schemes={"token": SecurityScheme(type="http", scheme="bearer", bearer_format="mos_...")}
-            ),
-        ),
+        openapi_config=make_config(),
         request_max_body_size=settings.max_body_bytes,
         logging_config=None,
         debug=False,

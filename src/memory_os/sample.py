@@ -67,7 +67,7 @@ def load(api_url: str, token: str) -> None:
         items = [{"id": sample_id(n), "label": label, "text": text} for n, label, text in MEMORIES]
         _post(client, "/v1/memories/batch", {"items": items}, "sample-memories")
         for number, name, kind, aliases in ENTITIES:
-            body: dict[str, Any] = {
+            entity = {
                 "id": sample_id(number),
                 "name": name,
                 "entity_type": kind,

@@ -34,9 +34,8 @@ async def readiness(database: Database, settings: Settings, graph: GraphMemory |
             raise
         return False, parts
     parts["database"] = "up"
-    parts["schema"] = (
-        "at head" if row and row["version_num"] == SCHEMA_REVISION else "not at head: run `memory-os migrate`"
-    )
+    at_head = row is not None and row["version_num"] == SCHEMA_REVISION
+    parts["schema"] = "at head" if at_head else "not at head: run `memory-os migrate`"
     waiting = [gauge for gauge in gauges if gauge["status"] != "dead"]
     oldest = max((float(gauge["oldest_seconds"]) for gauge in waiting), default=0.0)
     parts["outbox"] = {
@@ -48,7 +47,7 @@ async def readiness(database: Database, settings: Settings, graph: GraphMemory |
     if not moving:
         parts["outbox"]["reason"] = "the oldest event waits too long: are the workers and the graph up?"
     parts["graph"] = await graph_state(graph)
-    return parts["schema"] == "at head" and moving, parts
+    return at_head and moving, parts
 
 
 async def graph_state(graph: GraphMemory | None) -> str:

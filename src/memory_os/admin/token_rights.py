@@ -13,12 +13,12 @@ from memory_os.admin.reach import ROOT
 from memory_os.checking import unknown_term
 from memory_os.domain.principal import Principal
 from memory_os.domain.roles import PERMISSIONS, SCOPES, check_role, check_scope
-from memory_os.domain.shapes import NO_NUL, Moment, UserId, check_moment, check_text
+from memory_os.domain.shapes import NO_NUL, Moment, UserId, check_moment, check_text, one_of
 from memory_os.domain.vocabulary import VocabularyError
 from memory_os.errors import FieldError, InvalidInputError, PermissionDeniedError
 
-RoleName = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(PERMISSIONS)})]
-ScopeName = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(SCOPES)})]
+RoleName = Annotated[str, one_of(PERMISSIONS)]
+ScopeName = Annotated[str, one_of(SCOPES)]
 
 
 class TokenDraft(Struct, forbid_unknown_fields=True):

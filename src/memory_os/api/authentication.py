@@ -63,7 +63,7 @@ def require_permission(connection: ASGIConnection[Any, Any, Any, Any], handler: 
     Raises:
         PermissionDeniedError: If it has not.
     """
-    if handler.opt.get("public") or connection.scope["method"] == "OPTIONS":  # which tells nothing but the methods
+    if handler.opt.get("public") or connection.scope.get("method") == "OPTIONS":  # which tells nothing but the methods
         return
     named = handler.opt["permission"]
     needed = (named,) if isinstance(named, str) else named

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
 from litestar import Controller, Request, Response, delete, get, patch, post
 from litestar.datastructures import ResponseHeader
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Reference, RequestBody, Schema
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from memory_os.api.bodies import BODY_TYPES, JSON, LINES
@@ -33,6 +35,18 @@ from memory_os.memories.service import MemoryService
 from memory_os.storage.pages import Page
 
 CREATED, MERGED = 201, 200
+
+
+@dataclass
+class BatchOperation(Operation):
+    """Shows in the document what the body of a batch is, which its handler reads by itself."""
+
+    def __post_init__(self) -> None:
+        items = Schema(type=OpenAPIType.ARRAY, items=Reference(ref="#/components/schemas/MemoryDraft"))
+        whole = Schema(type=OpenAPIType.OBJECT, properties={"items": items}, required=["items"])
+        lines = Schema(type=OpenAPIType.STRING, description="One memory a line.")
+        content = {kind: OpenAPIMediaType(schema=Schema(one_of=[whole, items])) for kind in JSON}
+        self.request_body = RequestBody(content={**content, LINES[0]: OpenAPIMediaType(schema=lines)}, required=True)
 
 
 class MemoryController(Controller):
@@ -66,6 +80,7 @@ class MemoryController(Controller):
         opt={"permission": "write", BODY_TYPES: (*JSON, *LINES)},
         status_code=200,
         summary="Store many memories, each with an outcome of its own",
+        operation_class=BatchOperation,
     )
     async def store_batch(
         self,

@@ -25,16 +25,21 @@ PROBLEM = "application/problem+json"
 TYPE_BASE = "urn:memory-os:problem:"
 """Problem types are names, not addresses: the service must not point at a host that it does not own."""
 
-_TITLES = {
+TITLES = {
     400: ("bad-request", "Malformed request"),
     401: ("unauthenticated", "A valid token is needed"),
     403: ("forbidden", "Not allowed for this token"),
     404: ("not-found", "Not found"),
     405: ("method-not-allowed", "Method not allowed"),
+    409: ("conflict", "Conflicts with what is stored"),
+    412: ("version-mismatch", "The record has changed"),
     413: ("too-large", "Too large"),
     415: ("unsupported-media-type", "Unsupported media type"),
     422: ("invalid-input", "Invalid input"),
+    429: ("rate-limited", "Too many requests"),
+    503: ("unavailable", "Temporarily unavailable"),
 }
+"""Code and title of each status that is refused with; an error of ours may have ones of its own."""
 
 
 class Problem(msgspec.Struct, omit_defaults=True):
@@ -107,7 +112,7 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
     if isinstance(error, ValidationException) or error.status_code == 422:  # noqa: PLR2004 - the status itself
         faults = [_parameter_fault(item) for item in (error.extra or []) if isinstance(item, dict)]
         return problem_response(request, InvalidInputError("the request does not fit the call", errors=faults))
-    code, title = _TITLES.get(error.status_code, ("http-error", "Request refused"))
+    code, title = TITLES.get(error.status_code, ("http-error", "Request refused"))
     return _response(request, code, title, error.status_code, error.detail or title, headers=error.headers)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -26,10 +27,21 @@ UserId = Annotated[
     ),
 ]
 Confidence = Annotated[float, Meta(ge=0, le=1)]
-Moment = Annotated[datetime, Meta(tz=True, description="RFC 3339 with an offset; a naive time is refused.")]
+Moment = Annotated[
+    datetime,
+    Meta(
+        tz=True, description="RFC 3339 with an offset; a naive time is refused.", examples=["2026-01-31T12:00:00+01:00"]
+    ),
+]
 Payload = dict[str, Any]
 Tags = Annotated[list[Key], Meta(max_length=64)]
 Cursor = Annotated[str, Meta(max_length=1024)]
+
+
+def one_of(words: Iterable[str]) -> Meta:
+    """Shows in the OpenAPI document which words a text may be; who reads it refuses others with the nearest one."""
+    return Meta(max_length=64, extra_json_schema={"enum": list(words)})
+
 
 PAYLOAD_DEPTH = 32
 PAYLOAD_BYTES = 65_536

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-MODULE: Mapping[str, int] = {
+MODULE: Mapping[str, int | str] = {
     # Milliseconds. The default of a call that names none, and the most that one may name. Without them a call has no
     # bound; the official image's 1000 would silently end long projections. They fire late under load, so the client
     # keeps a socket time-out of its own.
@@ -22,6 +22,8 @@ MODULE: Mapping[str, int] = {
     "CACHE_SIZE": 50,
     # Nodes allocated ahead for each graph: tenants are many and mostly small. The module's default is 16384.
     "NODE_CREATION_BUFFER": 128,
+    # No stream of recent queries with their parameters, which would outlive a deletion.
+    "CMD_INFO": "no",
 }
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from memory_os.domain.shapes import NO_NUL, Confidence, Moment, Name, Payload, UserId
+from memory_os.domain.shapes import NO_NUL, Confidence, Moment, Name, Payload, UserId, one_of
 from memory_os.memories.model import Readers, Visibility
 
 ENTITY_STATUSES: Final[Mapping[str, str]] = MappingProxyType(
@@ -27,15 +27,28 @@ LINK_LAYERS: Final = ("entity", "memory", "observation", "procedure", "outcome")
 MAX_ALIASES: Final = 100
 
 EntityType = Annotated[
-    str, Meta(min_length=1, max_length=100, pattern=NO_NUL, description="Free text, such as person, vendor or system.")
+    str,
+    Meta(
+        min_length=1,
+        max_length=100,
+        pattern=NO_NUL,
+        description="Free text, such as person, vendor or system.",
+        examples=["person"],
+    ),
 ]
 Aliases = Annotated[list[Name], Meta(max_length=MAX_ALIASES, description="Other names; spellings alike count once.")]
 Summary = Annotated[str, Meta(max_length=32_768, pattern=NO_NUL)]
-EntityStatus = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(ENTITY_STATUSES)})]
-LinkLayer = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(LINK_LAYERS)})]
+EntityStatus = Annotated[str, one_of(ENTITY_STATUSES)]
+LinkLayer = Annotated[str, one_of(LINK_LAYERS)]
 Relationship = Annotated[
     str,
-    Meta(min_length=1, max_length=200, pattern=NO_NUL, description="Free text, from the entity to the target."),
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=NO_NUL,
+        description="Free text, from the entity to the target.",
+        examples=["works at"],
+    ),
 ]
 
 

@@ -1,9 +1,9 @@
 """The connection to FalkorDB: made when first needed, bounded in time and number, with our own errors.
 
-The `falkordb` client is a thin layer over `redis`; of it only this is used, the connection. Its asynchronous
-constructor asks the server synchronously whether it is a cluster, which blocks the event loop and fails while the
-server is down, and its cluster connection drops the socket time-outs. So the same question is asked here, without
-blocking.
+The `falkordb` client is a thin layer over `redis`; of it this room uses the connection. Its asynchronous constructor
+asks the server synchronously whether it is a cluster, which would block the event loop and fail while the server is
+down: so it runs in a thread, at the first call. Its cluster connection drops the socket time-outs, so that a cluster
+gets one of our own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from falkordb.asyncio import FalkorDB
 from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 from redis.asyncio.retry import Retry
@@ -125,23 +126,23 @@ class FalkorServer:
             "username": self._address.username,
             "password": self._address.password,
             "ssl": self._address.tls,
-            "decode_responses": True,
             "socket_timeout": self._address.socket_timeout,
             "socket_connect_timeout": self._address.connect_timeout,
             "protocol": 2,  # the reply form that FalkorDB documents
         }
-        # Nothing is sent twice behind our back: the budget of a call is the budget of one attempt.
-        client = Redis(**options, retry=Retry(NoBackoff(), 0))
-        try:
-            server = await client.info("server")
-        except BaseException:
-            await client.aclose()
-            raise
-        if server.get("redis_mode") != "cluster":
-            return client
-        await client.aclose()
+        found = await asyncio.to_thread(FalkorDB, **options)
+        if isinstance(found.connection, Redis):
+            # Nothing is sent twice behind our back: the budget of a call is the budget of one attempt.
+            found.connection.set_retry(Retry(NoBackoff(), 0))
+            return found.connection
+        await found.connection.aclose()
         # One retry is how the client follows a failover to the new primary.
-        return RedisCluster(**options, retry=Retry(NoBackoff(), 1), max_connections=self._address.concurrency + 1)
+        return RedisCluster(
+            **options,
+            decode_responses=True,
+            retry=Retry(NoBackoff(), 1),
+            max_connections=self._address.concurrency + 1,
+        )
 
 
 class Watched:

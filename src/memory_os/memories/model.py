@@ -10,12 +10,20 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from memory_os.domain.edge_types import EDGE_TYPES
 from memory_os.domain.labels import LABELS, STATUSES
-from memory_os.domain.shapes import NO_NUL, Confidence, Key, Moment, Payload, Tags, Title, UserId
+from memory_os.domain.shapes import NO_NUL, Confidence, Key, Moment, Payload, Tags, Title, UserId, one_of
 
-Text = Annotated[str, Meta(min_length=1, pattern=NO_NUL, description="The knowledge itself; not blank.")]
-LabelName = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(LABELS)})]
-StatusName = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(STATUSES)})]
-EdgeTypeName = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(EDGE_TYPES)})]
+Text = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        pattern=NO_NUL,
+        description="The knowledge itself; not blank.",
+        examples=["Alex makes Detroit-style pizza from scratch."],
+    ),
+]
+LabelName = Annotated[str, one_of(LABELS)]
+StatusName = Annotated[str, one_of(STATUSES)]
+EdgeTypeName = Annotated[str, one_of(EDGE_TYPES)]
 Visibility = Literal["tenant", "private", "restricted"]
 
 

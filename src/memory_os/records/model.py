@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from memory_os.domain.shapes import NO_NUL, Confidence, Payload, Title, UserId
+from memory_os.domain.shapes import NO_NUL, Confidence, Payload, Title, UserId, one_of
 from memory_os.memories.model import Readers, Visibility
 
 RecordLayer = Literal["observation", "procedure", "outcome"]
@@ -20,7 +20,7 @@ RECORD_STATUSES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 Summary = Annotated[str, Meta(max_length=32_768, pattern=NO_NUL)]
-RecordStatus = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(RECORD_STATUSES)})]
+RecordStatus = Annotated[str, one_of(RECORD_STATUSES)]
 
 
 class RecordDraft(Struct, forbid_unknown_fields=True):

@@ -35,7 +35,8 @@ async def check_database(database: Database, db_role: str) -> None:
                             "current_setting('server_version_num')::int AS server, "
                             "(SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector, "
                             "to_regclass('alembic_version') IS NOT NULL AS migrated, "
-                            "(SELECT pg_has_role(session_user, oid, 'SET') FROM pg_roles WHERE rolname = :role) AS member "
+                            "(SELECT pg_has_role(session_user, oid, 'SET') FROM pg_roles WHERE rolname = :role) "
+                            "AS member "
                             "FROM pg_roles r WHERE r.rolname = session_user"
                         ),
                         {"role": db_role},

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from psycopg import sql
 from pydantic import SecretStr
+from tests.fixtures.console import Login, csrf_of
 from tests.fixtures.postgres import DatabaseUrls, run_sql
 from tests.fixtures.service import TestTenant
-from tests.integration.console.conftest import Login, csrf_of
 
 from memory_os.api.services import Services
 from memory_os.app import create_app

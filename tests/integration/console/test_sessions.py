@@ -5,9 +5,9 @@ from __future__ import annotations
 import httpx
 import psycopg
 import pytest
+from tests.fixtures.console import Events, Login, csrf_of
 from tests.fixtures.postgres import DatabaseUrls
 from tests.fixtures.service import TestTenant, add_token
-from tests.integration.console.conftest import Events, Login, csrf_of
 
 from memory_os.domain.principal import INSTANCE_TENANT
 from memory_os_console.login_rate import ATTEMPTS_A_MINUTE
@@ -47,7 +47,9 @@ async def test_roles_of_the_api_are_refused_in_a_sentence(
     assert (await browser.get("/console")).status_code == 303
 
 
-@pytest.mark.parametrize("token", ["", "nonsense", "mos_aaaaaaaaaaaa_wrong", "mos_" + "x" * 300, "<script>alert(1)</script>"])
+@pytest.mark.parametrize(
+    "token", ["", "nonsense", "mos_aaaaaaaaaaaa_wrong", "mos_" + "x" * 300, "<script>alert(1)</script>"]
+)
 async def test_what_is_no_token_is_refused(browser: httpx.AsyncClient, login: Login, token: str) -> None:
     answer = await login(token)
     assert answer.status_code == 401
@@ -124,7 +126,9 @@ async def test_logins_are_limited_by_address(browser: httpx.AsyncClient, login: 
     assert "login attempts" in answer.text
 
 
-@pytest.mark.parametrize("address", ["/console/login", "/console/logout", "/console/events/1", "/console/events/retry", "/console/graph"])
+@pytest.mark.parametrize(
+    "address", ["/console/login", "/console/logout", "/console/events/1", "/console/events/retry", "/console/graph"]
+)
 async def test_a_form_of_another_session_does_nothing(
     browser: httpx.AsyncClient, login: Login, tenant: TestTenant, events: Events, address: str
 ) -> None:
@@ -148,7 +152,14 @@ async def test_a_form_sent_after_the_session_ended_is_not_repeated(browser: http
 
 @pytest.mark.parametrize(
     "forged",
-    ["x", "AAAA", "null", "YWRkaXRpb25hbF9hdXRoZW50aWNhdGVkX2RhdGE9e30=", "YWRkaXRpb25hbF9hdXRoZW50aWNhdGVkX2RhdGE9eA==", "A" * 4000],
+    [
+        "x",
+        "AAAA",
+        "null",
+        "YWRkaXRpb25hbF9hdXRoZW50aWNhdGVkX2RhdGE9e30=",
+        "YWRkaXRpb25hbF9hdXRoZW50aWNhdGVkX2RhdGE9eA==",
+        "A" * 4000,
+    ],
 )
 async def test_a_forged_cookie_is_no_session(browser: httpx.AsyncClient, forged: str) -> None:
     browser.cookies.set(COOKIE, forged, domain="console.test", path="/console")
@@ -157,9 +168,19 @@ async def test_a_forged_cookie_is_no_session(browser: httpx.AsyncClient, forged:
 
 
 @pytest.mark.parametrize(
-    "elsewhere", ["https://evil.test/", "//evil.test/", "/v1/memories", "/console/../v1", "/console\\@evil.test", "javascript:alert(1)"]
+    "elsewhere",
+    [
+        "https://evil.test/",
+        "//evil.test/",
+        "/v1/memories",
+        "/console/../v1",
+        "/console\\@evil.test",
+        "javascript:alert(1)",
+    ],
 )
-async def test_a_login_leads_to_the_console_only(browser: httpx.AsyncClient, tenant: TestTenant, elsewhere: str) -> None:
+async def test_a_login_leads_to_the_console_only(
+    browser: httpx.AsyncClient, tenant: TestTenant, elsewhere: str
+) -> None:
     page = await browser.get("/console/login", params={"next": elsewhere})
     fields = {"csrf_token": csrf_of(page.text), "token": tenant.tokens["operator"], "next": elsewhere}
     answer = await browser.post("/console/login", data=fields)

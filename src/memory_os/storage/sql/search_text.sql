@@ -35,6 +35,7 @@ hits AS MATERIALIZED (
     (SELECT 'memory' AS type, m.id, m.search, ts_rank(m.search, (SELECT words FROM query)) AS rank
      FROM memories AS m
      WHERE m.tenant_id = %(tenant_id)s AND m.search @@ (SELECT words FROM query)
+       AND (SELECT words FROM query) IS NOT NULL
        AND coalesce(m.valid_from <= coalesce(%(as_of)s::timestamptz, now()), true)
        AND (%(history)s::boolean
             OR (m.status IN ('active', 'completed', 'abandoned', 'disputed')
@@ -46,24 +47,28 @@ hits AS MATERIALIZED (
     (SELECT 'observation', o.id, o.search, ts_rank(o.search, (SELECT words FROM query)) AS rank
      FROM observations AS o
      WHERE o.tenant_id = %(tenant_id)s AND o.search @@ (SELECT words FROM query)
+       AND (SELECT words FROM query) IS NOT NULL
        AND (%(history)s::boolean OR o.status = 'active')
      ORDER BY rank DESC, o.id LIMIT %(limit)s)
     UNION ALL
     (SELECT 'procedure', p.id, p.search, ts_rank(p.search, (SELECT words FROM query)) AS rank
      FROM procedures AS p
      WHERE p.tenant_id = %(tenant_id)s AND p.search @@ (SELECT words FROM query)
+       AND (SELECT words FROM query) IS NOT NULL
        AND (%(history)s::boolean OR p.status = 'active')
      ORDER BY rank DESC, p.id LIMIT %(limit)s)
     UNION ALL
     (SELECT 'outcome', o.id, o.search, ts_rank(o.search, (SELECT words FROM query)) AS rank
      FROM outcomes AS o
      WHERE o.tenant_id = %(tenant_id)s AND o.search @@ (SELECT words FROM query)
+       AND (SELECT words FROM query) IS NOT NULL
        AND (%(history)s::boolean OR o.status = 'active')
      ORDER BY rank DESC, o.id LIMIT %(limit)s)
     UNION ALL
     (SELECT 'entity', e.id, e.search, ts_rank(e.search, (SELECT words FROM query)) AS rank
      FROM entities AS e
      WHERE e.tenant_id = %(tenant_id)s AND e.declared AND e.search @@ (SELECT words FROM query)
+       AND (SELECT words FROM query) IS NOT NULL
        AND (%(history)s::boolean OR e.status = 'active')
      ORDER BY rank DESC, e.id LIMIT %(limit)s)
 )
