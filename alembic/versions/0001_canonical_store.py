@@ -431,7 +431,6 @@ def _mentions() -> None:
         PRIMARY KEY (tenant_id, entity_a, entity_b),
         CHECK (entity_a < entity_b)
     ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05)""")
-    op.execute("CREATE INDEX entity_pairs_by_b ON entity_pairs (tenant_id, entity_b)")
     enable_tenancy("entity_pairs", owner=SAME_TENANT)
     # When a memory was last extracted from: a row of its own, so that extracting does not rewrite the memory's wide row.
     op.execute("""

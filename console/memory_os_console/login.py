@@ -31,12 +31,14 @@ async def show_login(visit: Visit, back: Next = "", ended: FromQuery[bool] = Fal
 @post("/login", opt={"public": True}, name="console.log_in")
 async def log_in(visit: Visit) -> Response[Any]:
     """Begin a session with a token whose role is for the console."""
-    client = visit.request.client
-    await visit.console.login_rate.check(client.host if client else "unknown")
+    client, rate = visit.request.client, visit.console.login_rate
+    address = client.host if client else "unknown"
+    await rate.check(address)
     form = await visit.form()
     back, token = _own_page(form.get("next", "")), form.get("token", "")
     principal = await authenticate(visit.services.database, token)
     if principal is None:
+        await rate.count_failure(address)
         fault = "This token is not valid: it is mistyped, expired or revoked, or its tenant is suspended."
         return visit.page("login.html", status=401, back=back, fault=fault)
     if principal.role not in CONSOLE_ROLES:

@@ -59,7 +59,7 @@ def exception_handlers(pages: Pages) -> dict[type[Exception] | int, Callable[[An
         if error.ended:
             query["ended"] = "1"
         target = f"{PATH}/login"
-        if "hx-request" in request.headers:
+        if "hx-request" in request.headers or "text/event-stream" in request.headers.get("accept", ""):
             return Response(b"", status_code=401, headers={"HX-Redirect": target})
         return Redirect(target, status_code=303, query_params=query)
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from litestar.connection import ASGIConnection
 from litestar.middleware.session.base import SessionMiddleware
 from litestar.middleware.session.client_side import ClientSideSessionBackend, CookieBackendConfig
-from litestar.types import ASGIApp
+from litestar.types import ASGIApp, Message, ScopeSession
 
 from memory_os.admin.tokens import authenticate_hash, hash_secret, split_token
 from memory_os.domain.principal import Principal
@@ -31,17 +31,33 @@ LIFETIME_S: Final = 12 * 3600
 
 CSRF_FIELD: Final = "csrf_token"
 _KEY_BYTES: Final = 32
+_LOADED: Final = "console_session"
 
 Session = MutableMapping[str, Any]
 
 
 class _Backend(ClientSideSessionBackend):
+    """The library's cookie, sent only when what it holds has changed.
+
+    Sent with every answer, as the library does it, the answer to a live update that was under way during a logout would
+    bring the old session back.
+    """
+
     async def load_from_connection(self, connection: ASGIConnection[Any, Any, Any, Any]) -> dict[str, Any]:
         """What the cookie holds; a cookie that is not ours is no session, whatever is wrong with it."""
         try:
-            return await super().load_from_connection(connection)
+            loaded = await super().load_from_connection(connection)
         except Exception:  # noqa: BLE001 - the library passes on what its decoders raise at forged cookies
-            return {}
+            loaded = {}
+        connection.scope["state"][_LOADED] = dict(loaded)
+        return loaded
+
+    async def store_in_message(
+        self, scope_session: ScopeSession, message: Message, connection: ASGIConnection[Any, Any, Any, Any]
+    ) -> None:
+        """Send the cookie, if there is something new to send."""
+        if scope_session != connection.scope["state"][_LOADED]:
+            await super().store_in_message(scope_session, message, connection)
 
 
 class Sessions:

@@ -46,14 +46,22 @@ def check_version(given: int | None, stored: int) -> None:
         raise PreconditionFailedError(f"the record is at version {stored}, not {given}: read it again")
 
 
-def check_moment_parameter(name: str, value: datetime | None) -> None:
-    """Check a time that came as a query parameter.
+def parse_moment(name: str, value: str | None) -> datetime | None:
+    """A time that came as a query parameter; None passes.
 
     Raises:
-        InvalidInputError: If it has no offset or can't be held.
+        InvalidInputError: If it is not RFC 3339, has no offset, or can't be held.
     """
-    if value is not None and (fault := check_moment(value)):
+    if value is None:
+        return None
+    try:
+        moment = msgspec.convert(value, datetime)
+        fault = check_moment(moment)
+    except msgspec.ValidationError:
+        fault = "must be RFC 3339, for example 2026-01-31T12:00:00Z"
+    if fault:
         raise InvalidInputError("the request does not fit the call", errors=[FieldError(f"/{name}", fault)])
+    return moment
 
 
 def text_faults(shape: object, fields: Iterable[str], *, solid: Iterable[str] = ()) -> list[FieldError]:

@@ -243,7 +243,7 @@ def open_context(stack: Stack, chromium: Browser, watch: Watch) -> Iterator[Open
         page.on("console", lambda message: note(message.type, message.text))
 
     def note(kind: str, text: str) -> None:
-        # A status of 4xx that a test provokes is reported as an error, too.
+        # An answer with an error status that a test provokes is reported as an error, too.
         if kind == "error" and not text.startswith("Failed to load resource"):
             watch.complaints.append(text)
 

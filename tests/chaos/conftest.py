@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.chaos.observing import Observer
-from tests.chaos.processes import START_S, ServiceProcess, UpStack
+from tests.chaos.processes import START_S, ServiceProcess, UpStack, errors_in
 from tests.fixtures.falkor import FalkorProcess, find_free_port, run_falkor
 from tests.fixtures.postgres import DatabaseUrls, make_open_directory
 from tests.fixtures.service import TestTenant
@@ -24,7 +24,7 @@ from tests.fixtures.waiting import wait_for
 def seed() -> int:
     """Of everything that is chosen at random; `CHAOS_SEED` repeats a run."""
     chosen = int(os.environ.get("CHAOS_SEED", "") or random.randrange(2**32))
-    print(f"CHAOS_SEED={chosen}")
+    print(f"CHAOS_SEED={chosen}")  # noqa: T201 - pytest shows it with a failure
     return chosen
 
 
@@ -43,6 +43,7 @@ def stack_of_session() -> Iterator[UpStack]:
 def stack(stack_of_session: UpStack) -> Iterator[UpStack]:
     """`memory-os up` with two workers, all of it running. A test may end any part: the next one finds it whole."""
     stack_of_session.ensure()
+    stack_of_session.new_errors()  # those of a test before are that one's
     yield stack_of_session
     stack_of_session.thaw()
 
@@ -66,8 +67,20 @@ class Rig:
         api = f"http://127.0.0.1:{port}"
         graph_url = f"redis://{falkor.host}:{falkor.port}"
         self.seen = Observer(api, tenant.tokens["admin"], tenant.tenant_id, database.owner_url, graph_url)
-        self._start("api", "--port", str(port))
-        wait_for(self._answers, seconds=START_S, what="the API")
+        self._port = port
+
+    def start_api(self) -> None:
+        """Start the API and wait until it is ready."""
+        api = self._start("api", "--port", str(self._port))
+
+        def answers() -> bool:
+            assert api.process.poll() is None, api.log.read_text()
+            try:
+                return httpx.get(f"{self.seen.api}/readyz", timeout=5).status_code == httpx.codes.OK
+            except httpx.TransportError:
+                return False
+
+        wait_for(answers, seconds=START_S, what="the API")
 
     def start_worker(self) -> ServiceProcess:
         """Start a worker and wait until it works."""
@@ -85,16 +98,14 @@ class Rig:
         """The logs of all processes."""
         return [process.log for process in self.processes]
 
+    def errors(self) -> list[str]:
+        """What the processes have logged as errors."""
+        return errors_in(self.logs())
+
     def _start(self, *arguments: str) -> ServiceProcess:
         name = f"{arguments[0]}-{len(self.processes)}"
         self.processes.append(ServiceProcess(self._directory, name, arguments, **self._settings))
         return self.processes[-1]
-
-    def _answers(self) -> bool:
-        try:
-            return httpx.get(f"{self.seen.api}/readyz", timeout=5).status_code == httpx.codes.OK
-        except httpx.TransportError:
-            return False
 
 
 @pytest.fixture
@@ -109,10 +120,10 @@ def falkor() -> Iterator[FalkorProcess]:
 @pytest.fixture
 def rig(tmp_path: Path, database_urls: DatabaseUrls, falkor: FalkorProcess, tenant: TestTenant) -> Iterator[Rig]:
     """An API without workers yet."""
-    made: Rig | None = None
+    made = Rig(tmp_path, database_urls, falkor, tenant)
     try:
-        made = Rig(tmp_path, database_urls, falkor, tenant)
+        made.start_api()
         yield made
     finally:
-        for process in made.processes if made else ():
+        for process in made.processes:
             process.end()

@@ -63,7 +63,9 @@ class Observer:
 
     def queue(self) -> dict[str, int]:
         """Events of the tenant by status."""
-        found = self.rows("SELECT status, count(*) AS n FROM outbox_events WHERE tenant_id = %(tenant)s GROUP BY status")
+        found = self.rows(
+            "SELECT status, count(*) AS n FROM outbox_events WHERE tenant_id = %(tenant)s GROUP BY status"
+        )
         return {row["status"]: row["n"] for row in found}
 
     def attempts(self, status: str) -> set[int]:
@@ -167,6 +169,8 @@ def check_graph(graph: GraphDump, written: Written) -> None:
     for memory, entity in graph.mentions:
         mentioned[memory].add(names[entity])
     assert differences(mentioned, {ident: set(found) for ident, found in written.names.items()}) == []
+    known = set().union(*written.names.values()) | written.declared
+    assert sorted(names.values()) == sorted(known)  # no entity twice, none that nothing names
     pairs = {tuple(sorted((names[a], names[b]))): count for (a, b), (_, count) in graph.co_occurrences.items()}
     assert pairs == dict(written.pairs())
     assert {(edge.source.id, edge.target.id) for edge in graph.edges.values()} == written.living_edges()

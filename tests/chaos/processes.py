@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
@@ -48,7 +47,9 @@ class ServiceProcess:
 
     def __init__(self, directory: Path, name: str, arguments: Iterable[str], **settings: str) -> None:
         self.log = directory / f"{name}.log"
-        kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")}
+        kept = {
+            key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")
+        }
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "memory_os", *arguments],
@@ -93,6 +94,7 @@ class UpStack:
         self.port = find_free_port()
         self.up: ServiceProcess | None = None
         self._starts = 0
+        self._errors: set[str] = set()
 
     def start(self) -> ReadyFile:
         """Start it with two workers and wait until all of it answers."""
@@ -147,9 +149,12 @@ class UpStack:
         body = made.json()
         return Observer(ready.api, body["token"]["token"], body["tenant"]["id"], owner_url, ready.graph_url)
 
-    def logs(self) -> list[Path]:
-        """The logs of the service's own processes."""
-        return sorted((self.home / "logs").glob("worker-*.log*")) + sorted((self.home / "logs").glob("api.log*"))
+    def new_errors(self) -> list[str]:
+        """What the service's own processes have logged as errors since the last call."""
+        logs = self.home / "logs"
+        found = errors_in([*logs.glob("worker-*.log*"), *logs.glob("api.log*")])
+        known, self._errors = self._errors, set(found)
+        return [line for line in found if line not in known]
 
 
 def pids_of(ready: ReadyFile) -> list[int]:
@@ -166,16 +171,16 @@ def gone(pid: int) -> bool:
         return True
 
 
-def errors_in(logs: Iterable[Path]) -> list[dict[str, Any]]:
-    """What the service has logged as an error: a thing that it did not foresee, whatever was done to it from outside."""
-    found = []
-    for log in logs:
-        for line in log.read_text(encoding="utf-8").splitlines():
-            if line.startswith("{") and (entry := json.loads(line)).get("level") in ("error", "critical"):
-                found.append(entry)
-            elif line.startswith(("Traceback", "Task exception was never", "Exception in")):
-                found.append({"log": log.name, "event": line})
-    return found
+def errors_in(logs: Iterable[Path]) -> list[str]:
+    """Lines in which the service tells of what it did not foresee: nothing that is done to it from outside should."""
+    lines = (line for log in logs for line in log.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if _is_error(line)]
+
+
+def _is_error(line: str) -> bool:
+    if line.startswith("{"):
+        return json.loads(line).get("level") in ("error", "critical")
+    return line.startswith(("Traceback", "Task exception was never retrieved", "Exception in"))
 
 
 def freeze_in_mid_batch(observer: Observer, *, locking: bool | None = None) -> Holder:

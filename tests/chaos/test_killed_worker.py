@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from tests.chaos.processes import UpStack, errors_in, freeze_in_mid_batch
+from tests.chaos.processes import UpStack, freeze_in_mid_batch
 from tests.chaos.writing import write
 
 pytestmark = pytest.mark.chaos
@@ -32,4 +32,4 @@ def test_workers_killed_in_mid_batch_lose_nothing(stack: UpStack, seed: int) -> 
     # The events that died with their worker were done by another one, at the price of an attempt each.
     again = seen.rows("SELECT count(*) AS n FROM outbox_events WHERE tenant_id = %(tenant)s AND attempts > 1")
     assert again[0]["n"] > 0
-    assert errors_in(stack.logs()) == []
+    assert stack.new_errors() == []

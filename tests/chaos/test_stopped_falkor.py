@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 from tests.chaos.conftest import Rig
-from tests.chaos.processes import errors_in
 from tests.chaos.writing import NAMES, write
 from tests.fixtures.falkor import FalkorProcess
 from tests.fixtures.waiting import wait_for
@@ -51,7 +50,7 @@ def test_an_outage_of_the_graph_costs_no_write_and_no_attempt(rig: Rig, seed: in
     closed = wait_for(lambda: _breaker(rig, worker.pid, "closed"), what="the closed breaker in the worker's row")
     assert closed["breaker_reason"] is None
     assert worker.stop() == 0
-    assert errors_in(rig.logs()) == []
+    assert rig.errors() == []
 
 
 def _check_degraded(rig: Rig, pid: int) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from time import monotonic
 
 import pytest
 from tests.chaos.conftest import Rig
-from tests.chaos.processes import LEASE_S, errors_in, freeze_in_mid_batch
+from tests.chaos.processes import LEASE_S, freeze_in_mid_batch
 from tests.chaos.writing import write
 from tests.fixtures.waiting import wait_for
 
@@ -33,7 +32,7 @@ def test_a_worker_stopped_in_mid_batch_leaves_nothing_in_hand(rig: Rig, seed: in
     rig.start_worker()
     seen.check_nothing_lost(written)
     assert seen.attempts("done") == {1}
-    assert errors_in(rig.logs()) == []
+    assert rig.errors() == []
 
 
 def test_a_worker_stopped_while_the_graph_hangs_gives_up_in_time(rig: Rig, seed: int) -> None:
@@ -45,14 +44,12 @@ def test_a_worker_stopped_while_the_graph_hangs_gives_up_in_time(rig: Rig, seed:
         os.kill(held.pid, signal.SIGCONT)
         os.kill(held.pid, signal.SIGTERM)
         assert worker.process.wait(STOP_S) == 0
-        ended = monotonic()
         rig.falkor.send_signal(signal.SIGCONT)
         wait_for(lambda: seen.holder() is None, seconds=LEASE_S + 1, what="the end of the lease")
-        assert monotonic() - ended <= LEASE_S + 1
         written = load.finish()
     rig.start_worker()
     seen.check_nothing_lost(written)
-    assert errors_in(rig.logs()) == []
+    assert rig.errors() == []
 
 
 @pytest.mark.parametrize("locking", [False, True], ids=["holding nothing", "holding rows"])
@@ -69,7 +66,7 @@ def test_a_worker_that_sleeps_past_its_lease_changes_nothing(rig: Rig, seed: int
     wait_for(lambda: (seen.worker(asleep.pid) or {}).get("stale_acks") or _noticed(rig), what="the late worker's news")
     assert seen.dump() == before
     seen.check_nothing_lost(written)
-    assert errors_in(rig.logs()) == []
+    assert rig.errors() == []
 
 
 def _noticed(rig: Rig) -> bool:

@@ -21,6 +21,25 @@ NAMES = (
 )
 """Few names, so that all clients change the counts of the same entities and pairs."""
 
+RARE_NAMES = tuple(
+    f"{first} {last}"
+    for first in ("Abel", "Bruno", "Clara", "Dario", "Elsa", "Frida", "Gerda", "Hugo", "Irma", "Jonas", "Karla", "Leo")
+    for last in (
+        "Adler",
+        "Brandt",
+        "Conti",
+        "Dupont",
+        "Eklund",
+        "Fuchs",
+        "Greco",
+        "Huber",
+        "Ivanov",
+        "Jansen",
+        "Keller",
+    )
+)
+"""Many names, whose entities come and go with single memories."""
+
 LABEL = "Attribute"
 """A label whose texts may change."""
 
@@ -154,7 +173,7 @@ class Client:
 
     def _compose(self) -> tuple[str, frozenset[str]]:
         """A text that nobody else writes, with two or three names in it."""
-        names = self._source.sample(NAMES, self._source.choice((2, 2, 3)))
+        names = self._source.sample(NAMES, 2) + self._source.sample(RARE_NAMES, self._source.randint(0, 1))
         return f"entry {self._name}-{self._next()}: we saw {' with '.join(names)} at the harbour.", frozenset(names)
 
     def _keep(self, ident: str, text: str, names: frozenset[str]) -> None:
@@ -227,9 +246,7 @@ class Load:
 
 
 @contextmanager
-def write(
-    api: str, token: str, seed: int, *, clients: int = 4, least: int = 0, pace: float = 0.0
-) -> Iterator[Load]:
+def write(api: str, token: str, seed: int, *, clients: int = 4, least: int = 0, pace: float = 0.0) -> Iterator[Load]:
     """Have clients write while the block runs.
 
     Args:

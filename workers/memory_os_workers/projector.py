@@ -12,6 +12,7 @@ import structlog
 from memory_os.graph.port import FenceLostError, GraphPatch, GraphUnavailableError
 from memory_os.metrics import EVENTS_PROJECTED, STALE_ACKS
 from memory_os.outbox.queue import ClaimedEvent, Lease
+from memory_os.projection.projector import Loaded, may_overlap
 from memory_os.storage.database import is_connection_loss
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.holding import hold
@@ -22,12 +23,17 @@ BATCHES_A_TURN = 20
 """Batches of one tenant before the next one has its turn: a busy tenant may not starve the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """A batch whose patch is on its way into the graph; the task answers whether it went in whole."""
+@dataclass(slots=True)
+class Batch:
+    """Claimed events on their way: loaded or the error that kept them from it, and later the writing of their patch."""
 
     events: Sequence[ClaimedEvent]
-    task: asyncio.Task[bool]
+    loaded: Loaded | Exception
+    writing: asyncio.Task[bool] | None = None
+
+    async def written(self) -> bool:
+        """Wait until the batch is settled; whether its patch went in whole."""
+        return True if self.writing is None else await self.writing
 
 
 class LeaseLostError(Exception):
@@ -77,46 +83,76 @@ async def take_turn(context: WorkerContext, tenant_id: UUID) -> None:
 
 
 async def _drain(context: WorkerContext, lease: Lease) -> None:
-    """Claim and project batch after batch, preparing one in Postgres while the one before is written to the graph."""
-    writing: Writing | None = None
+    """Claim and project batch after batch.
+
+    Three of them are in hand at once, each in another place: one is read and extracted from, one is derived in
+    Postgres, one is written to the graph.
+    """
+    loading: asyncio.Task[Batch | None] | None = None
+    ahead: list[Batch] = []  # the two batches before the one in hand: those that it was loaded beside
     try:
-        for _ in range(BATCHES_A_TURN):
-            if context.stopping.is_set() or context.breaker.state != "closed":
+        for turn in range(BATCHES_A_TURN):
+            batch = await (loading or _load(context, lease))
+            loading = None
+            if batch is None:
                 return
-            events = await context.queue.claim(lease, context.settings.worker_batch_size)
-            if not events:
-                return
-            if writing is not None and not _may_overlap(writing.events, events):
-                await writing.task
-                writing = None
-            writing = await _start(context, lease, events, writing)
+            if turn + 1 < BATCHES_A_TURN:
+                loading = asyncio.create_task(_load(context, lease))
+            await _advance(context, lease, batch, ahead)
+            ahead = [*ahead[-1:], batch]
     finally:
-        if writing is not None:
-            await writing.task
+        if loading is not None and (rest := await loading) is not None:
+            await context.queue.refund(lease, [event.id for event in rest.events], None, 0.0)
+        if ahead:
+            await ahead[-1].written()
 
 
-async def _start(
-    context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent], before: Writing | None
-) -> Writing | None:
-    """Prepare a batch and start writing it once the one before is written; None when it is settled already."""
+async def _load(context: WorkerContext, lease: Lease) -> Batch | None:
+    """Claim the next batch and load it; None when there is none, or when no more may be taken."""
+    if context.stopping.is_set() or context.breaker.state != "closed":
+        return None
+    events = await context.queue.claim(lease, context.settings.worker_batch_size)
+    if not events:
+        return None
     try:
-        patch = await context.projector.prepare(lease, events)
+        return Batch(events, await context.projector.load(lease, events))
     except Exception as error:  # noqa: BLE001 - whatever it is, `_divide` finds the event that causes it
-        if before is not None:
-            await before.task
-        await _divide(context, lease, events, error)
-        return None
-    if before is not None and not await before.task:
+        return Batch(events, error)
+
+
+async def _advance(context: WorkerContext, lease: Lease, batch: Batch, ahead: Sequence[Batch]) -> None:
+    """Derive a batch and start writing it, once the one before is written."""
+    before = ahead[-1] if ahead else None
+    if isinstance(batch.loaded, Exception):
+        await _wait_for(before)
+        await _divide(context, lease, batch.events, batch.loaded)
+        return
+    if not all(may_overlap(other.events, batch.events) for other in ahead):
+        # What was loaded may have changed under it: once more, alone.
+        await _wait_for(before)
+        await settle(context, lease, batch.events)
+        return
+    try:
+        patch = await context.projector.derive(lease, batch.loaded)
+    except Exception as error:  # noqa: BLE001 - as above
+        await _wait_for(before)
+        await _divide(context, lease, batch.events, error)
+        return
+    if not await _wait_for(before):
         # The batch before had to be taken apart, so this patch may tell of counts that have changed since.
-        await settle(context, lease, events)
-        return None
-    return Writing(events, asyncio.create_task(_write(context, lease, events, patch)))
+        await settle(context, lease, batch.events)
+        return
+    batch.writing = asyncio.create_task(_write(context, lease, batch.events, patch))
+
+
+async def _wait_for(before: Batch | None) -> bool:
+    return before is None or await before.written()
 
 
 async def settle(context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent]) -> None:
-    """Project events and record what became of each."""
+    """Project events by themselves and record what became of each."""
     try:
-        patch = await context.projector.prepare(lease, events)
+        patch = await context.projector.derive(lease, await context.projector.load(lease, events))
     except Exception as error:  # noqa: BLE001 - as above
         await _divide(context, lease, events, error)
     else:
@@ -156,13 +192,6 @@ async def _divide(context: WorkerContext, lease: Lease, events: Sequence[Claimed
     middle = len(events) // 2
     await settle(context, lease, events[:middle])
     await settle(context, lease, events[middle:])
-
-
-def _may_overlap(before: Sequence[ClaimedEvent], after: Sequence[ClaimedEvent]) -> bool:
-    """Whether a batch may be prepared before the one ahead of it is written: memories only, and none in both."""
-    if any(event.aggregate_type != "memory" for event in (*before, *after)):
-        return False
-    return {event.aggregate_id for event in before}.isdisjoint(event.aggregate_id for event in after)
 
 
 async def _fail(context: WorkerContext, lease: Lease, event: ClaimedEvent, error: Exception) -> None:

@@ -81,8 +81,9 @@ def _exact(names: set[str]) -> Json:
     return schemas
 
 
-def _subclasses(base: type) -> Iterator[type]:
-    for child in base.__subclasses__():
+def _subclasses(base: type[Any]) -> Iterator[type[Any]]:
+    children: list[type[Any]] = base.__subclasses__()
+    for child in children:
         yield child
         yield from _subclasses(child)
 
@@ -135,7 +136,10 @@ def _complete(operation: Json, schemas: Json) -> None:
         responses["200"] = {**responses["201"], "description": "It was stored before."}
     for response in responses.values():
         if "$ref" not in response:
-            response["headers"] = {**response.get("headers", {}), **_WITH_ID}
+            headers = response.get("headers", {})
+            # One that a handler only describes comes without a schema, which the specification wants.
+            described = {name: {"schema": {"type": "string"}, **header} for name, header in headers.items()}
+            response["headers"] = {**described, **_WITH_ID}
     operation["responses"] = dict(sorted(responses.items()))
 
 

@@ -10,7 +10,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 
 from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, ActiveCall, Answer, Call, etag, parse_if_match
 from memory_os.api.parameters import CURSOR, LIMIT, KeyParameter, Limit, MomentParameter, UserParameter
-from memory_os.checking import check_moment_parameter, check_word
+from memory_os.checking import check_word, parse_moment
 from memory_os.domain.shapes import NO_NUL, Cursor
 from memory_os.entities.checking import check_closing, check_link
 from memory_os.entities.context import read_context
@@ -126,8 +126,8 @@ class EntityController(Controller):
     )
     async def context(self, entity_id: FromPath[UUID], call: Call, as_of: MomentParameter = None) -> EntityContext:
         """What holds of an entity now, or at `as_of`: links, typed edges and memories, each group bounded."""
-        check_moment_parameter("as_of", as_of)
-        return await call.read(lambda tx: read_context(tx, entity_id, as_of))
+        moment = parse_moment("as_of", as_of)
+        return await call.read(lambda tx: read_context(tx, entity_id, moment))
 
     @post(
         "/{entity_id:uuid}/links",
@@ -170,9 +170,8 @@ class EntityController(Controller):
         limit: Annotated[Limit, LIMIT] = 50,
     ) -> Page[Link]:
         """List links; `valid_at` keeps those in force at a moment, the end of a window being outside of it."""
-        check_moment_parameter("valid_at", valid_at)
         check_word("/layer", layer, LINK_LAYERS, noun="layer that a link can lead to")
-        wanted = LinkFilter(valid_at, relationship, layer)
+        wanted = LinkFilter(parse_moment("valid_at", valid_at), relationship, layer)
         return await call.read(lambda tx: list_links(tx, entity_id, wanted, cursor, limit))
 
     @post(

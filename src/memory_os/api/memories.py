@@ -16,7 +16,7 @@ from memory_os.api.bodies import BODY_TYPES, JSON, LINES
 from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, Answer, Call, etag, parse_if_match
 from memory_os.api.parameters import CURSOR, LIMIT, KeyParameter, Limit, MomentParameter, UserParameter
 from memory_os.api.problems import field_error, summary_of
-from memory_os.checking import check_moment_parameter, check_word
+from memory_os.checking import check_word, parse_moment
 from memory_os.domain.labels import LABELS, STATUSES
 from memory_os.domain.shapes import Cursor
 from memory_os.errors import FieldError, InvalidInputError, MemoryOSError, PayloadTooLargeError
@@ -128,9 +128,8 @@ class MemoryController(Controller):
         """List what the caller may see."""
         check_word("/label", label, LABELS, noun="label")
         check_word("/status", status, STATUSES, noun="status")
-        check_moment_parameter("created_after", created_after)
-        check_moment_parameter("created_before", created_before)
-        wanted = MemoryFilter(label, status, user_id, tag, conversation_id, subject, created_after, created_before)
+        after, before = parse_moment("created_after", created_after), parse_moment("created_before", created_before)
+        wanted = MemoryFilter(label, status, user_id, tag, conversation_id, subject, after, before)
         return await call.read(lambda tx: list_memories(tx, wanted, cursor, limit))
 
     @get(

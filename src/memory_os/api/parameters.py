@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from litestar.params import QueryParameter
@@ -19,5 +18,11 @@ UserParameter = Annotated[str | None, QueryParameter(min_length=1, max_length=20
 """Like `Key` and `UserId` of bodies, whose bounds Litestar does not read from a query parameter's type."""
 
 MomentParameter = Annotated[
-    datetime | None, QueryParameter(description="RFC 3339 with an offset, for example 2026-01-31T12:00:00Z.")
+    str | None,
+    QueryParameter(
+        max_length=64,
+        schema_extra={"format": "date-time"},
+        description="RFC 3339 with an offset, for example 2026-01-31T12:00:00Z.",
+    ),
 ]
+"""Parsed by `parse_moment`: Litestar would take a number for the seconds since 1970."""

@@ -132,8 +132,8 @@ class Queue:
         )
         return rows[0]["status"] if rows else None
 
-    async def refund(self, lease: Lease, ids: Sequence[int], reason: str, wait_s: float) -> None:
-        """Give events back without an attempt spent, since the infrastructure failed."""
+    async def refund(self, lease: Lease, ids: Sequence[int], reason: str | None, wait_s: float) -> None:
+        """Give events back without an attempt spent: the infrastructure failed, or they were not begun (no reason)."""
         await self._hot(
             "refund_events",
             {
@@ -141,7 +141,7 @@ class Queue:
                 "ids": list(ids),
                 "wait_s": wait_s,
                 "cap_s": INFRASTRUCTURE_CAP_S,
-                "summary": reason[:_MESSAGE_CHARS],
+                "summary": reason[:_MESSAGE_CHARS] if reason else None,
             },
         )
 

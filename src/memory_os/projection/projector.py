@@ -15,6 +15,7 @@ from memory_os.graph.port import CoOccurrence, GraphBackend, GraphPatch
 from memory_os.metrics import PROJECTION_SECONDS
 from memory_os.outbox.queue import WORKER_ROLE, ClaimedEvent, Lease
 from memory_os.projection.derivation import (
+    Extraction,
     extract_from,
     keep_mentions,
     read_declared_names,
@@ -49,6 +50,34 @@ class Aggregates:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Relations:
+    edges: Sequence[Mapping[str, Any]]
+    links: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A batch with the state of its aggregates as it was read, and what the extractor found in it."""
+
+    events: Sequence[ClaimedEvent]
+    wanted: Aggregates
+    relations: _Relations
+    memories: Sequence[Mapping[str, Any]]
+    extractions: Sequence[Extraction]
+    in_graph: Mapping[str, frozenset[str]]
+
+
+def may_overlap(before: Sequence[ClaimedEvent], after: Sequence[ClaimedEvent]) -> bool:
+    """Whether a batch may be loaded before the one ahead of it is in the graph: memories only, and none in both.
+
+    What a memory mentions in the graph decides which counts are set anew, so it must not be read while it may change.
+    """
+    if any(event.aggregate_type != "memory" for event in (*before, *after)):
+        return False
+    return {event.aggregate_id for event in before}.isdisjoint(event.aggregate_id for event in after)
+
+
 class Projector:
     """Makes one tenant's graph agree with the canonical rows of the aggregates that events name.
 
@@ -62,7 +91,7 @@ class Projector:
         self._names: dict[UUID, tuple[UUID, DeclaredNames]] = {}
 
     async def project(self, lease: Lease, events: Sequence[ClaimedEvent]) -> None:
-        """Project a batch of one tenant's events.
+        """Project a batch of one tenant's events: load, derive and write, one after the other.
 
         Raises:
             GraphUnavailableError: The graph does not answer; nothing is wrong with the events.
@@ -70,13 +99,12 @@ class Projector:
             GraphDataError: Something in the batch can't be held by the graph.
             Exception: Something in the batch can't be read or derived.
         """
-        await self.write(lease, await self.prepare(lease, events))
+        await self.write(lease, await self.derive(lease, await self.load(lease, events)))
 
-    async def prepare(self, lease: Lease, events: Sequence[ClaimedEvent]) -> GraphPatch:
-        """Read the aggregates, derive what follows from them in Postgres, and say what the graph has to be set to.
+    async def load(self, lease: Lease, events: Sequence[ClaimedEvent]) -> Loaded:
+        """Read the present state of the aggregates that events name, and extract from what is new. Changes nothing.
 
-        Patches must be written in the order in which they were prepared. The next batch may be prepared before this
-        one's patch is written, provided that the two have no memory in common.
+        A batch may be loaded before the one ahead of it is derived and written if `may_overlap` says so.
         """
         wanted = Aggregates.of(events)
         scope = Scope(WORKER_ROLE, lease.tenant_id)
@@ -95,14 +123,22 @@ class Projector:
         in_graph = await self._backend.mentioned_entities(
             lease.tenant_id, [str(memory_id) for memory_id in sorted(wanted.memories)]
         )
-        started = _measure("graph_read", started)
+        _measure("graph_read", started)
+        return Loaded(events, wanted, relations, memories, extractions, in_graph)
 
-        async def derive(tx: Transaction) -> GraphPatch:
-            kept = await keep_mentions(tx, extractions)
-            others = await read_mentions(tx, [row["id"] for row in memories if row["id"] not in kept.memory_ids])
-            return await _patch(tx, wanted, memories, relations, [*kept.mentions, *others], in_graph)
+    async def derive(self, lease: Lease, loaded: Loaded) -> GraphPatch:
+        """Put what follows from the aggregates into Postgres, and say what the graph has to be set to.
 
-        patch = await self._database.run(scope, derive)
+        Patches must be written in the order in which they were derived.
+        """
+        started = time.perf_counter()
+
+        async def work(tx: Transaction) -> GraphPatch:
+            kept = await keep_mentions(tx, loaded.extractions)
+            others = [row["id"] for row in loaded.memories if row["id"] not in kept.memory_ids]
+            return await _patch(tx, loaded, [*kept.mentions, *await read_mentions(tx, others)])
+
+        patch = await self._database.run(Scope(WORKER_ROLE, lease.tenant_id), work)
         _measure("derive", started)
         return patch
 
@@ -158,12 +194,6 @@ def _measure(part: str, started: float) -> float:
     return now
 
 
-@dataclass(frozen=True, slots=True)
-class _Relations:
-    edges: Sequence[Mapping[str, Any]]
-    links: Sequence[Mapping[str, Any]]
-
-
 async def _read_relations(tx: Transaction, wanted: Aggregates) -> _Relations:
     edges = links = list[dict[str, Any]]()
     if wanted.edges:
@@ -186,14 +216,8 @@ def _add_endpoints(wanted: Aggregates, relations: _Relations) -> None:
             wanted.entities.add(link["target_id"])
 
 
-async def _patch(
-    tx: Transaction,
-    wanted: Aggregates,
-    memories: Sequence[Mapping[str, Any]],
-    relations: _Relations,
-    mentioned: Sequence[Mapping[str, Any]],
-    in_graph: Mapping[str, frozenset[str]],
-) -> GraphPatch:
+async def _patch(tx: Transaction, loaded: Loaded, mentioned: Sequence[Mapping[str, Any]]) -> GraphPatch:
+    wanted, memories, relations, in_graph = loaded.wanted, loaded.memories, loaded.relations, loaded.in_graph
     tenant = {"tenant_id": tx.tenant_id}
     there = {row["id"] for row in memories}
     mentions = [mention_edge(row) for row in mentioned]

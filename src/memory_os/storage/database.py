@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection as SqlConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from memory_os.domain.principal import Principal
+from memory_os.storage.arrays import array_literal
 
 T = TypeVar("T")
 
@@ -35,6 +36,8 @@ _ENTER = (
     "set_config('memory_os.role', %(role)s, true), set_config('memory_os.user_id', %(user)s, true), "
     "set_config('memory_os.groups', %(groups)s, true)"
 )
+
+_ENTER_WITHOUT_WAITING = _ENTER + ", set_config('synchronous_commit', 'off', true)"
 
 
 def driver_url(url: str) -> str:
@@ -108,22 +111,38 @@ class Transaction:
     async def hot(self, name: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """All rows of a hand-tuned statement; an empty list for one that returns none."""
         async with self._driver.cursor(row_factory=dict_row) as cursor:
-            await cursor.execute(hot_statement(name), parameters)
+            await cursor.execute(hot_statement(name), _plain(parameters))
             return await cursor.fetchall() if cursor.description else []
 
     async def touched(self, name: str, parameters: Mapping[str, Any] | None = None) -> int:
         """Number of rows that a hand-tuned statement changed."""
         async with self._driver.cursor() as cursor:
-            await cursor.execute(hot_statement(name), parameters)
+            await cursor.execute(hot_statement(name), _plain(parameters))
             return cursor.rowcount
 
 
-class Database:
-    """A pool of connections to Postgres."""
+def _plain(parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Parameters with their lists as array literals."""
+    if parameters is None:
+        return None
+    return {name: array_literal(value) if isinstance(value, list) else value for name, value in parameters.items()}
 
-    def __init__(self, url: str, *, pool_size: int = 10, prepare: bool = True) -> None:
+
+class Database:
+    """A pool of connections to Postgres.
+
+    Args:
+        url: As libpq writes it.
+        pool_size: Connections at most.
+        prepare: Whether statements are prepared.
+        durable: Whether a commit waits for the disk. What is not waited for survives the process, and is lost only by
+            a crash of Postgres itself, and then in the order of the commits: what came later is lost too.
+    """
+
+    def __init__(self, url: str, *, pool_size: int = 10, prepare: bool = True, durable: bool = True) -> None:
         # psycopg prepares a statement at its fifth use; behind a transaction pooler that must be off.
         arguments: dict[str, Any] = {"prepare_threshold": 5 if prepare else None}
+        self._enter_statement = _ENTER if durable else _ENTER_WITHOUT_WAITING
         self.engine: AsyncEngine = create_async_engine(
             driver_url(url),
             pool_size=pool_size,
@@ -162,7 +181,7 @@ class Database:
             raw = await connection.get_raw_connection()
             driver: AsyncConnection[Any] = raw.driver_connection  # type: ignore[assignment]  # untyped by SQLAlchemy
             try:
-                await driver.execute(_ENTER, scope.parameters())
+                await driver.execute(self._enter_statement, scope.parameters())
             except errors.OperationalError:
                 if not driver.closed:
                     raise

@@ -181,7 +181,8 @@ async def test_links_and_edges_show_to_who_sees_both_ends(
             (tenant.tenant_id, entity),
         )
         connection.execute(
-            "INSERT INTO edges (tenant_id, id, type, source_memory_id, target_memory_id) VALUES (%s, %s, 'BLOCKS', %s, %s)",
+            "INSERT INTO edges (tenant_id, id, type, source_memory_id, target_memory_id) "
+            "VALUES (%s, %s, 'BLOCKS', %s, %s)",
             (tenant.tenant_id, edge, seen, hidden),
         )
         connection.execute(

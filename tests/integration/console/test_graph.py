@@ -87,7 +87,8 @@ async def test_a_failed_rebuild_says_why(
     with psycopg.connect(database_urls.owner_url) as connection:
         connection.execute(
             "INSERT INTO graph_rebuilds (tenant_id, id, status, phase, total, processed, requested_by, error, "
-            "started_at, finished_at) VALUES (%s, %s, 'failed', 'failed', 100, 40, 'anna', 'DataError: <b>', now(), now())",
+            "started_at, finished_at) "
+            "VALUES (%s, %s, 'failed', 'failed', 100, 40, 'anna', 'DataError: <b>', now(), now())",
             (tenant.tenant_id, ident),
         )
     await login(tenant.tokens["operator"])

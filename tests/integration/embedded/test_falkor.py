@@ -50,7 +50,8 @@ def test_the_configuration_is_in_force(falkor: EmbeddedFalkor) -> None:
         module = dict(client.execute_command("GRAPH.CONFIG", "GET", "*"))
         server = client.config_get("appendonly", "appendfsync", "maxmemory-policy", "maxmemory", "save")
 
-    assert {name: module[name] for name in MODULE} == dict(MODULE)
+    expected = {name: False if value == "no" else value for name, value in MODULE.items()}
+    assert {name: module[name] for name in MODULE} == expected
     assert server["appendonly"] == "yes"
     assert server["appendfsync"] == "everysec"
     assert server["maxmemory-policy"] == "noeviction"

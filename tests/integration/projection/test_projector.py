@@ -314,7 +314,7 @@ async def test_infrastructure_failures_cost_no_attempt_and_open_the_breaker(
         raise GraphUnavailableError("connection refused")
 
     with monkeypatch.context() as broken:
-        broken.setattr(worker.projector, "prepare", refuse)
+        broken.setattr(worker.projector, "load", refuse)
         await projector.take_turn(worker, tenant.tenant_id)
     assert worker.breaker.state == "open"
     with psycopg.connect(tenant.owner_url) as connection:

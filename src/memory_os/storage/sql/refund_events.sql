@@ -7,5 +7,5 @@ SET status = CASE WHEN created_at < now() - %(cap_s)s * interval '1 second' THEN
     available_at = clock_timestamp() + %(wait_s)s * interval '1 second',
     lease_token = NULL,
     lease_until = NULL,
-    last_error = %(summary)s
+    last_error = coalesce(%(summary)s, last_error)
 WHERE tenant_id = %(tenant_id)s AND id = ANY (%(ids)s) AND status = 'leased' AND lease_token = %(token)s
