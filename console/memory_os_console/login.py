@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final
 
+import structlog
 from litestar import Response, get, post
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import Redirect
@@ -12,6 +13,8 @@ from litestar.response import Redirect
 from memory_os.admin.tokens import authenticate
 from memory_os_console.rendering import PATH
 from memory_os_console.visits import CONSOLE_ROLES, Visit
+
+log = structlog.get_logger(__name__)
 
 _OWN_PAGE: Final = re.compile(r"^/console(?:[/?][\x21-\x5b\x5d-\x7e]*)?$")
 """Pages of the console only: a login must not lead to another site."""
@@ -39,6 +42,7 @@ async def log_in(visit: Visit) -> Response[Any]:
     principal = await authenticate(visit.services.database, token)
     if principal is None:
         await rate.count_failure(address)
+        log.warning("console_login_failed", address=address)
         fault = "This token is not valid: it is mistyped, expired or revoked, or its tenant is suspended."
         return visit.page("login.html", status=401, back=back, fault=fault)
     if principal.role not in CONSOLE_ROLES:
@@ -48,6 +52,7 @@ async def log_in(visit: Visit) -> Response[Any]:
         )
         return visit.page("login.html", status=403, back=back, fault=fault)
     visit.console.sessions.begin(visit.session, token)
+    log.info("console_login", token_id=str(principal.token_id), role=principal.role, address=address)
     return visit.leave(back)
 
 

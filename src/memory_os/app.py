@@ -26,6 +26,7 @@ from memory_os.errors import MemoryOSError
 from memory_os.graph.facade import GraphMemory, make_backend
 from memory_os.memories.service import MemoryService
 from memory_os.outbox.events import Outbox
+from memory_os.retrieval.service import Retriever
 from memory_os.settings import Settings
 from memory_os.storage.checks import check_database, check_embedder
 from memory_os.storage.database import Database
@@ -84,7 +85,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             stack.push_async_callback(graph.backend.close)
         outbox = Outbox(enabled=settings.enable_graph_memory)
         memories = MemoryService(embedder, outbox, settings.max_text_chars)
-        yield Services(settings, database, embedder, outbox, memories, graph)
+        retriever = Retriever(database, embedder, graph)
+        stack.push_async_callback(retriever.close)
+        yield Services(settings, database, embedder, outbox, memories, graph, retriever)
 
 
 def create_app(services: Services, *, console: Sequence[Any] = ()) -> Litestar:

@@ -15,6 +15,7 @@ from memory_os.app import create_app, open_services
 from memory_os.errors import StartupError
 from memory_os.logging import configure_logging
 from memory_os.settings import Settings
+from memory_os_console import console_router
 from memory_os_workers.process import open_worker, run_actors
 
 _BACKLOG = 2048
@@ -46,8 +47,9 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_worker: bo
         services = await stack.enter_async_context(open_services(settings))
         if with_worker:
             await stack.enter_async_context(_worker_beside(settings, services))
+        stopping = asyncio.Event()
         config = uvicorn.Config(
-            create_app(services),
+            create_app(services, console=[console_router(services, stopping=stopping)]),
             http="httptools",
             log_config=None,
             access_log=False,
@@ -55,7 +57,20 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_worker: bo
             timeout_graceful_shutdown=_STOP_S,
             lifespan="on",
         )
-        await uvicorn.Server(config).serve(sockets=[listener])
+        await _Server(config, stopping).serve(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Tells the console's live streams to end, before it waits for open requests to."""
+
+    def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop serving."""
+        self._stopping.set()
+        await super().shutdown(sockets)
 
 
 @asynccontextmanager

@@ -43,7 +43,7 @@ LEFT_OUT = {
 
 
 class ServedApp:
-    """The application with its services, which live as long as the application is served, in the loop that serves it."""
+    """The application with its services, which live in the loop that serves it, for as long as it does."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -71,13 +71,15 @@ def fuzzed_database(postgres_server: EmbeddedPostgres, template_database: str) -
 
 
 @pytest.fixture(scope="module")
-def served_app(fuzzed_database: DatabaseUrls) -> Iterator[ServedApp]:
+def served_app(fuzzed_database: DatabaseUrls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedApp]:
     yield ServedApp(
         Settings(
             _env_file=None,
             database_url=fuzzed_database.app_url,
             embedding_provider="deterministic-for-tests",
             memory_os_allow_test_embedder=True,
+            enable_graph_memory=True,
+            graph_dir=tmp_path_factory.mktemp("graph"),
             rate_limit_per_minute=0,
         )
     )
@@ -142,7 +144,7 @@ def _fuzz(app: ServedApp, document: dict[str, Any], token: str, *tags: str) -> C
 
 
 def _without_acting(document: dict[str, Any], tags: tuple[str, ...]) -> dict[str, Any]:
-    """The document, or the calls with these tags, without the headers that make most random requests stop at the door."""
+    """The document, or its calls with these tags, without the headers that stop most random requests at the door."""
     paths: dict[str, Any] = {}
     for path, item in document["paths"].items():
         for method, operation in item.items():

@@ -9,6 +9,7 @@ from memory_os.api.graph import GraphController
 from memory_os.api.memories import MemoryController
 from memory_os.api.outbox import OutboxController
 from memory_os.api.records import RECORD_CONTROLLERS
+from memory_os.api.retrieval import RetrievalController
 from memory_os.api.tenants import TenantController
 from memory_os.api.tokens import TokenController
 from memory_os.api.vocabulary import VocabularyController
@@ -19,6 +20,7 @@ V1_CONTROLLERS = (
     *RECORD_CONTROLLERS,
     EdgeController,
     VocabularyController,
+    RetrievalController,
     GraphController,
     OutboxController,
     TenantController,

@@ -8,6 +8,7 @@ from memory_os.embedding.port import Embedder
 from memory_os.graph.facade import GraphMemory
 from memory_os.memories.service import MemoryService
 from memory_os.outbox.events import Outbox
+from memory_os.retrieval.service import Retriever
 from memory_os.settings import Settings
 from memory_os.storage.database import Database
 
@@ -22,3 +23,4 @@ class Services:
     outbox: Outbox
     memories: MemoryService
     graph: GraphMemory | None
+    retriever: Retriever

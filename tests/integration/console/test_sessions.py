@@ -124,8 +124,12 @@ async def test_logout_ends_the_session_and_every_copy_of_its_cookie(
     assert (await browser.get("/console")).status_code == 303
 
 
-async def test_failed_logins_are_limited_by_address(login: Login, tenant: TestTenant) -> None:
-    assert (await login(tenant.tokens["operator"])).status_code == 303
+async def test_failed_logins_are_limited_by_address(
+    browser: httpx.AsyncClient, login: Login, tenant: TestTenant
+) -> None:
+    for _ in range(2):
+        assert (await login(tenant.tokens["operator"])).status_code == 303
+        browser.cookies.clear()
     statuses = [(await login("mos_aaaaaaaaaaaa_wrong")).status_code for _ in range(FAILURES_A_MINUTE)]
     assert set(statuses) == {401}
     answer = await login(tenant.tokens["operator"])
