@@ -17,12 +17,13 @@ from memory_os.admin.health import graph_state
 from memory_os.admin.reach import seen_tenant
 from memory_os.outbox.gauges import QueueStats, queue_stats
 from memory_os.outbox.pace import projected_per_second
-from memory_os.storage.database import Transaction
+from memory_os.storage.database import Transaction, is_connection_loss
 from memory_os_console.health import judge
 from memory_os_console.tenants import tenant_names
 from memory_os_console.visits import ActiveVisit, Visit
 
 EVERY_S: Final = 2.0
+SLOWEST_S: Final = 10.0
 STREAM_S: Final = 300.0
 """A stream ends after five minutes and the browser opens a new one, so that a half-dead connection does not linger."""
 
@@ -37,29 +38,43 @@ async def show_overview(visit: Visit) -> Response[str]:
 
 @get("/live", opt={"fragment": True}, name="console.live")
 async def stream_overview(visit: Visit) -> ServerSentEvent:
-    """The overview's figures every two seconds, as HTML; `ended` when the session is over."""
-    # A stream that loses its session or the database says so and ends; the page then falls back to asking.
+    """The overview's figures every two seconds, as HTML, until the session is over or the database away."""
     return ServerSentEvent(_stream(visit))
 
 
 async def _stream(visit: ActiveVisit) -> AsyncIterator[ServerSentEventMessage]:
     clock = asyncio.get_running_loop().time
-    until = clock() + STREAM_S
+    until, wait = clock() + STREAM_S, EVERY_S
     yield ServerSentEventMessage(comment="the overview", data=None, retry=_RETRY_MS)
     while clock() < until:
-        if await _is_stopping(visit.console.stopping):
+        if await _is_stopping(visit.console.stopping, wait):
             return
+        started = clock()
+        message = await _next_message(visit)
+        # A queue that is slow to count is in trouble enough: looking at it should take a tenth of the time, not more.
+        wait = min(max(EVERY_S, 9 * (clock() - started)), SLOWEST_S)
+        yield message
+        if message.event != "figures":
+            return
+
+
+async def _next_message(visit: ActiveVisit) -> ServerSentEventMessage:
+    """The figures as they are now, or why there are none: the page then asks for itself, and says how old it is."""
+    try:
         if await visit.console.sessions.principal(visit.services.database, visit.session) is None:
-            yield ServerSentEventMessage(event="ended", data="log in again")
-            return
+            return ServerSentEventMessage(event="ended", data="log in again")
         html = visit.console.pages.render("_figures.html", visit=visit, **await _state(visit))
-        yield ServerSentEventMessage(event="figures", data=html)
+    except Exception as error:
+        if not is_connection_loss(error):
+            raise
+        return ServerSentEventMessage(event="away", data="the database does not answer")
+    return ServerSentEventMessage(event="figures", data=html)
 
 
-async def _is_stopping(stopping: asyncio.Event) -> bool:
+async def _is_stopping(stopping: asyncio.Event, wait_s: float) -> bool:
     """Wait for the next update, or for the stop if that comes first."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(EVERY_S):
+        async with asyncio.timeout(wait_s):
             await stopping.wait()
     return stopping.is_set()
 

@@ -102,7 +102,7 @@ def create_app(services: Services, *, console: Sequence[Any] = ()) -> Litestar:
         path="/",
         route_handlers=[*V1_CONTROLLERS],
         middleware=[TokenMiddleware],
-        guards=[
+        guards=[  # all of them asynchronous: a plain function would cost a hop to a thread each
             require_permission,
             TenantRate(settings.rate_limit_per_minute).check,
             refuse_unknown_parameters,

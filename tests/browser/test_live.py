@@ -28,7 +28,7 @@ def test_figures_change_without_a_reload(stack: Stack, tenant: TestTenant, page:
     assert page.evaluate("document.activeElement.id") == "dead"  # a reader of the page is not thrown out of it
     assert page.evaluate("performance.timeOrigin") == loaded
     assert (asked.count("/console") > 1) == (stream == "cut")
-    expect(page.locator("[data-live-state]")).to_have_text("Live, every two seconds")
+    expect(page.locator("[data-live-state]")).to_have_text("Live")
 
 
 def test_updates_can_be_paused(stack: Stack, tenant: TestTenant, page: Page) -> None:
@@ -47,7 +47,7 @@ def test_old_figures_say_that_they_are_old(tenant: TestTenant, page: Page) -> No
     page.route("**/console/live", lambda route: route.abort())
     page.get_by_role("button", name="Pause updates").click()
     page.get_by_role("button", name="Go on updating").click()  # opens a new stream, which is cut
-    page.clock.run_for(15_000)
+    page.clock.run_for(25_000)
     expect(page.locator("[data-live-state]")).to_contain_text("No answer since")
 
 

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const QUIET_MS = 10000; // five updates missed: what is on the page may be old, and must say so
+  const QUIET_MS = 20000; // even a slow queue is counted more often: what is on the page is old, and must say so
   const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
   const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
   const two = (number) => String(number).padStart(2, "0");
@@ -43,6 +43,7 @@
     let asking = null;
     let paused = false;
     let heard = Date.now();
+    let waiting = false;
 
     const say = (text, bad) => {
       if (state.textContent !== text) state.textContent = text;
@@ -55,6 +56,8 @@
     };
 
     const ask = async () => {
+      if (waiting) return;
+      waiting = true;
       try {
         const answer = await fetch(location.pathname, { credentials: "same-origin", redirect: "manual" });
         if (answer.type === "opaqueredirect") location.reload();
@@ -63,6 +66,8 @@
         if (!paused) show(page.getElementById(figures.id).innerHTML);
       } catch {
         // the state line says how old the figures are
+      } finally {
+        waiting = false;
       }
     };
 
@@ -72,27 +77,28 @@
       source = asking = null;
     };
 
+    const fallBack = () => {
+      stop();
+      asking = setInterval(ask, 2000);
+    };
+
     const start = () => {
       stop();
       heard = Date.now();
       source = new EventSource(figures.dataset.live);
       source.addEventListener("figures", (event) => show(event.data));
       source.addEventListener("ended", () => location.reload());
+      source.addEventListener("away", fallBack);
       source.addEventListener("error", () => {
         if (source && source.readyState === EventSource.CLOSED) fallBack();
       });
-    };
-
-    const fallBack = () => {
-      stop();
-      asking = setInterval(ask, 2000);
     };
 
     setInterval(() => {
       if (paused) return;
       if (source && Date.now() - heard > QUIET_MS) fallBack();
       if (Date.now() - heard > QUIET_MS) say(`No answer since ${local(new Date(heard))}: these figures are old`, true);
-      else say("Live, every two seconds");
+      else say("Live");
     }, 1000);
 
     toggle.hidden = false;
@@ -103,7 +109,7 @@
         stop();
         say(`Paused at ${local(new Date())}`);
       } else {
-        say("Live, every two seconds");
+        say("Live");
         start();
       }
     });
@@ -111,7 +117,7 @@
     window.addEventListener("pageshow", (event) => {
       if (event.persisted && !paused) start();
     });
-    say("Live, every two seconds");
+    say("Live");
     start();
   };
 

@@ -57,7 +57,7 @@ def acting_for(principal: Principal, user_id: str | None, groups: tuple[str, ...
     )
 
 
-def require_permission(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+async def require_permission(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Guard: the caller's role must have a permission that the route names in `opt`.
 
     Raises:

@@ -58,7 +58,7 @@ def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401 - any typ
     return msgspec.json.Decoder(shape)
 
 
-def refuse_other_media_types(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+async def refuse_other_media_types(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Guard: a body that calls itself something else than JSON, or is compressed, is not read as if it were JSON.
 
     Raises:

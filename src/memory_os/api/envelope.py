@@ -65,7 +65,7 @@ def _route(scope: Scope) -> str:
     return str(scope.get("path_template") or "unmatched")
 
 
-def refuse_unknown_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+async def refuse_unknown_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Guard: a query parameter that the call does not know, or gets twice, is a mistake and not to be passed over.
 
     Raises:

@@ -57,26 +57,24 @@ async def store_memories(
     """
     ids = [draft.id or new_id() for draft in drafts]
     first_of = {ident: index for index, ident in reversed(list(enumerate(ids)))}
-    fresh = [index for index, ident in enumerate(ids) if first_of[ident] == index]
-    inserted = await _insert_rows(tx, principal, [(ids[index], drafts[index]) for index in fresh], embedded)
-    stored = [index for index in fresh if ids[index] in inserted]
-    await _insert_vectors(tx, [ids[index] for index in stored], stored, embedded)
-    edges = [edge for index in stored for edge in _edge_rows(ids[index], drafts[index])]
+    fresh = list(first_of.values())  # of an id that comes twice, the first
+    times, position = await _insert(
+        tx, outbox, principal, [(index, ids[index], drafts[index]) for index in fresh], embedded, request_id
+    )
+    edges = [edge for index in fresh if ids[index] in times for edge in _edge_rows(ids[index], drafts[index])]
     edge_ids = await insert_edges(tx, principal, edges)
-    events = [NewEvent(UPSERT, "memory", ids[index], 1) for index in stored]
-    events += [NewEvent(UPSERT, "edge", edge_id, 1) for edge_id in edge_ids]
-    position = await outbox.enqueue(tx, events, request_id)
+    events = [NewEvent(UPSERT, "edge", edge_id, 1) for edge_id in edge_ids]
+    position = max(position, await outbox.enqueue(tx, events, request_id))
 
-    taken = await _existing(tx, [ident for ident in set(ids) if ident not in inserted])
+    known = await _existing(tx, [ident for ident in first_of if ident not in times])
+    for ident, moments in times.items():
+        known[ident] = _fresh_memory(ident, drafts[first_of[ident]], principal, moments)
     outcomes: list[StoredMemory | ConflictError] = []
     for index, (ident, draft) in enumerate(zip(ids, drafts, strict=True)):
-        if index in stored:
-            outcomes.append(StoredMemory(_fresh_memory(ident, draft, principal, inserted[ident]), "created", position))
+        if ident in times and first_of[ident] == index:
+            outcomes.append(StoredMemory(known[ident], "created", position))
         else:
-            known = taken.get(ident) or (
-                _fresh_memory(ident, drafts[first_of[ident]], principal, inserted[ident]) if ident in inserted else None
-            )
-            outcomes.append(_repeated(ident, draft, known, position))
+            outcomes.append(_repeated(ident, draft, known.get(ident), position))
     return outcomes, position
 
 
@@ -88,11 +86,15 @@ def _repeated(ident: UUID, draft: MemoryDraft, known: Memory | None, position: i
     )
 
 
-async def _insert_rows(
-    tx: Transaction, principal: Principal, given: Sequence[tuple[UUID, MemoryDraft]], embedded: Embedded
-) -> dict[UUID, tuple[datetime, datetime]]:
-    if not given:
-        return {}
+async def _insert(
+    tx: Transaction,
+    outbox: Outbox,
+    principal: Principal,
+    given: Sequence[tuple[int, UUID, MemoryDraft]],
+    embedded: Embedded,
+    request_id: str | None,
+) -> tuple[dict[UUID, tuple[datetime, datetime]], int]:
+    """Insert drafts with the index of their vectors; the times of those whose id was free, and the position."""
     rows = [
         {
             "id": ident,
@@ -116,33 +118,25 @@ async def _insert_rows(
             "valid_to": draft.valid_to,
             "search_text": search_text(f"{draft.title}\n{draft.text}" if draft.title else draft.text),
         }
-        for ident, draft in given
+        for _, ident, draft in given
     ]
+    vectors = embedded.vectors
     found = await tx.hot(
-        "insert_memories",
+        "store_memories",
         {
             "tenant_id": tx.tenant_id,
             "rows": msgspec.json.encode(rows).decode(),
-            "embedding_model": embedded.identity.model if embedded.vectors is not None else None,
-            "created_by": principal.token_id,
-        },
-    )
-    return {row["id"]: (row["created_at"], row["updated_at"]) for row in found}
-
-
-async def _insert_vectors(tx: Transaction, ids: Sequence[UUID], indexes: Sequence[int], embedded: Embedded) -> None:
-    if embedded.vectors is None or not ids:
-        return
-    await tx.touched(
-        "insert_vectors",
-        {
-            "tenant_id": tx.tenant_id,
-            "model": embedded.identity.model,
+            "ids": [] if vectors is None else [ident for _, ident, _ in given],
+            "vectors": [] if vectors is None else [vector_literal(vectors[index]) for index, _, _ in given],
+            "model": None if vectors is None else embedded.identity.model,
             "dimension": embedded.identity.dimension,
-            "ids": list(ids),
-            "vectors": [vector_literal(embedded.vectors[index]) for index in indexes],
+            "created_by": principal.token_id,
+            "graph": outbox.enabled,
+            "request_id": request_id,
         },
     )
+    position = (found[0]["position"] or 0) if found else 0
+    return {row["id"]: (row["created_at"], row["updated_at"]) for row in found}, position
 
 
 def _edge_rows(ident: UUID, draft: MemoryDraft) -> list[EdgeRow]:

@@ -1,0 +1,220 @@
+"""Tenants with something of everything, each field of which holds the tenant's mark, to be looked for elsewhere."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import psycopg
+from psycopg import sql
+from tests.fixtures.service import TestTenant
+
+CLIENT_CHOSEN = ("memory", "entity", "link", "edge", "observation", "procedure", "outcome", "hidden_memory")
+"""Kinds of record whose id the client may bring."""
+
+RECORDS = ("observation", "procedure", "outcome")
+
+CLOSED = frozenset(
+    {
+        # Closed vocabularies, which are the same for every tenant.
+        *("audit_log.action", "audit_log.role", "audit_log.target_type", "edges.type", "entity_links.layer"),
+        *("entities.status", "entities.visibility", "graph_rebuilds.status", "memories.label", "memories.layer"),
+        *("memories.status", "memories.visibility", "outbox_events.aggregate_type", "outbox_events.event_type"),
+        *("outbox_events.status", "retrieval_items.record_type", "retrievals.graph_state", "tenants.status"),
+        *(f"{record}s.{name}" for record in RECORDS for name in ("status", "visibility")),
+        *("tenants.time_zone", "tokens.role", "tokens.scopes"),
+        # Random, or ids alone.
+        *("audit_log.target_id", "tokens.prefix"),
+        # Names of models and extractors.
+        *("entities.embedding_model", "extractions.extractor", "memories.embedding_model", "memory_embeddings.model"),
+        "mentions.extractor",
+    }
+)
+"""Columns of text that hold no words of a tenant's."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A tenant and the ids of what it has, by kind; `hidden` are ids that only the user `mark` may see."""
+
+    tenant: TestTenant
+    mark: str
+    ids: dict[str, str] = field(default_factory=dict)
+    hidden: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def user(self) -> str:
+        """The user that everything was stored for."""
+        return f"user {self.mark}"
+
+    def headers(self, role: str = "writer", *, acting: bool = True) -> dict[str, str]:
+        """Headers with a role's token, acting for the user; the request's id and key hold the mark too."""
+        headers = self.tenant.headers(role)
+        if acting:
+            headers |= {"X-Memory-User": self.user, "X-Memory-Groups": f"group {self.mark}"}
+        return {**headers, "X-Request-Id": f"request-{self.mark}", "Idempotency-Key": f"{self.mark}-{uuid4()}"}
+
+    def row_counts(self) -> dict[str, int]:
+        """How many rows the tenant has in each table."""
+        return {table: len(rows) for table, rows in self.rows().items()}
+
+    def rows(self) -> dict[str, list[str]]:
+        """All rows of the tenant as text, by table, but for when tokens were last used."""
+        found = {}
+        with psycopg.connect(self.tenant.owner_url) as connection:
+            for table in tenant_tables(connection):
+                statement = sql.SQL("SELECT to_jsonb(t) - 'last_used_at' FROM {} t WHERE tenant_id = %s").format(
+                    sql.Identifier(table)
+                )
+                rows = connection.execute(statement, (self.tenant.tenant_id,)).fetchall()
+                found[table] = sorted(json.dumps(row[0], sort_keys=True) for row in rows)
+        return found
+
+
+def tenant_tables(connection: psycopg.Connection[Any]) -> list[str]:
+    """Every table that has rows of tenants, partitions aside."""
+    rows = connection.execute(
+        "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' "
+        "WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace ORDER BY 1"
+    )
+    return [row[0] for row in rows]
+
+
+def unmarked_columns(world: World) -> set[str]:
+    """Columns of text, as `table.column`, in which no row of the tenant holds its mark; closed ones aside."""
+    with psycopg.connect(world.tenant.owner_url) as connection:
+        columns = connection.execute(
+            "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' "
+            "AND is_generated = 'NEVER' AND (data_type IN ('text', 'jsonb') OR udt_name = '_text') "
+            "AND table_name = ANY (%s)",
+            (tenant_tables(connection),),
+        ).fetchall()
+        missing = set()
+        for table, column in columns:
+            name = f"{table}.{column}"
+            statement = sql.SQL("SELECT count(*) FROM {} WHERE tenant_id = %s AND {}::text ILIKE %s").format(
+                sql.Identifier(table), sql.Identifier(column)
+            )
+            found = connection.execute(statement, (world.tenant.tenant_id, f"%{world.mark}%")).fetchone()
+            if name not in CLOSED and found == (0,):
+                missing.add(name)
+        return missing
+
+
+async def fill_world(
+    client: httpx.AsyncClient, tenant: TestTenant, mark: str, ids: dict[str, str] | None = None
+) -> World:
+    """Store something of everything.
+
+    Args:
+        client: Of the service.
+        tenant: Whose it will be.
+        mark: A word in lower case that every text will hold.
+        ids: Ids that the client chooses, by kind; new ones by default.
+    """
+    chosen = ids or {kind: str(uuid4()) for kind in CLIENT_CHOSEN}
+    world = World(tenant, mark, dict(chosen), {"memory": chosen["hidden_memory"]})
+    world.ids["tenant"] = str(tenant.tenant_id)
+    await _store_records(client, world)
+    await _store_structure(client, world)
+    token = {"role": "reader", "name": mark, "user_id": world.user, "groups": [f"group {mark}"]}
+    world.ids["token"] = (await _send(client, world, "POST", "/v1/tokens", token, role="admin"))["id"]
+    _store_traces(world)
+    return world
+
+
+async def _store_records(client: httpx.AsyncClient, world: World) -> None:
+    mark, ids = world.mark, world.ids
+    readers = {"users": [world.user], "groups": [f"group {mark}"]}
+    text = f"Alice met Bob {mark.capitalize()} about the pizza oven."
+    memory = {
+        "text": text,
+        "label": "Attribute",
+        "title": f"Pizza {mark}",
+        "subject": mark,
+        "property": mark,
+        "conversation_id": mark,
+        "origin": mark,
+        "tags": [mark],
+        "metadata": {mark: mark},
+    }
+    entity = {
+        "name": f"Oven {mark}",
+        "entity_type": f"thing {mark}",
+        "aliases": [f"Stove {mark}"],
+        "summary": mark,
+        "payload": {mark: mark},
+    }
+    restricted = {"visibility": "restricted", "readers": readers}
+    await _send(client, world, "POST", "/v1/memories", {**memory, "id": ids["memory"]})
+    await _send(client, world, "POST", "/v1/memories", {**memory, "id": ids["hidden_memory"], **restricted})
+    await _send(client, world, "POST", "/v1/memory/entities", {**entity, "id": ids["entity"]})
+    hidden = await _send(client, world, "POST", "/v1/memory/entities", {**entity, **restricted})
+    world.hidden["entity"] = hidden["entity"]["id"]
+    for kind in RECORDS:
+        record = {"title": f"Pizza {mark}", "summary": mark, "payload": {mark: mark}}
+        path = f"/v1/memory/{kind}s"
+        await _send(client, world, "POST", path, {**record, "id": ids[kind]})
+        stored = await _send(client, world, "POST", path, {**record, **restricted})
+        world.hidden[kind] = stored[kind]["id"]
+    # A change leaves what was there before in the audit log.
+    await _send(client, world, "PATCH", f"/v1/memories/{ids['memory']}", {"title": f"Pizza oven {mark}"})
+
+
+async def _store_structure(client: httpx.AsyncClient, world: World) -> None:
+    ids = world.ids
+    link = {"layer": "memory", "target_id": ids["memory"], "relationship": f"heats {world.mark}", "id": ids["link"]}
+    await _send(client, world, "POST", f"/v1/memory/entities/{ids['entity']}/links", link)
+    edge = {"type": "ABOUT", "from": {"memory": ids["memory"]}, "to": {"entity": ids["entity"]}, "id": ids["edge"]}
+    await _send(client, world, "POST", "/v1/edges", edge)
+
+
+def _store_traces(world: World) -> None:
+    """What only workers, operators and retrievals leave, put straight into the database."""
+    mark, tenant_id = world.mark, world.tenant.tenant_id
+    error = json.dumps({"at": mark, "class": mark, "message": mark, "fingerprint": mark, "worker": mark})
+    with psycopg.connect(world.tenant.owner_url) as connection:
+        connection.execute("UPDATE tenants SET name = %s WHERE tenant_id = %s", (f"Team {mark}", tenant_id))
+        for kind, status in (("event", "dead"), ("dead_event", "dead"), ("discarded_event", "discarded")):
+            reason = mark if status == "discarded" else None
+            row = connection.execute(
+                "INSERT INTO outbox_events (tenant_id, event_type, aggregate_type, aggregate_id, version, status, "
+                "attempts, last_error, errors, payload, finished_at, discard_reason, discarded_by, request_id) VALUES "
+                "(%s, 'GRAPH_UPSERT', 'memory', %s, 1, %s, 5, %s, %s, %s, clock_timestamp(), %s, %s, %s) RETURNING id",
+                (
+                    *(tenant_id, uuid4(), status, f"Error: {mark}", f"[{error}]", json.dumps({"name": mark})),
+                    *(reason, reason, f"request-{mark}"),
+                ),
+            ).fetchone()
+            assert row
+            world.ids[kind] = str(row[0])
+        world.ids["rebuild"] = str(uuid4())
+        connection.execute(
+            "INSERT INTO graph_rebuilds (tenant_id, id, status, phase, user_id, requested_by, request_id, error, "
+            "finished_at) VALUES (%s, %s, 'failed', %s, %s, %s, %s, %s, now())",
+            (tenant_id, world.ids["rebuild"], *[mark] * 5),
+        )
+        world.ids["retrieval"] = str(uuid4())
+        marked = json.dumps({mark: 1})
+        connection.execute(
+            "INSERT INTO retrievals (tenant_id, id, user_id, conversation_id, query, arms, bounds, timings_ms, "
+            "graph_state, no_match, items, omitted, pack_tokens, request_id) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 'current', false, 1, 0, 10, %s)",
+            (tenant_id, world.ids["retrieval"], world.user, *[mark] * 2, *[marked] * 3, f"request-{mark}"),
+        )
+        connection.execute(
+            "INSERT INTO retrieval_items (tenant_id, retrieval_id, position, record_type, record_id, in_pack, reason, "
+            "score, arms, path) VALUES (%s, %s, 1, 'memory', %s, true, %s, 1, %s, %s)",
+            (tenant_id, world.ids["retrieval"], UUID(world.ids["memory"]), mark, marked, json.dumps([{"via": mark}])),
+        )
+
+
+async def _send(
+    client: httpx.AsyncClient, world: World, method: str, path: str, body: dict[str, Any], role: str = "writer"
+) -> dict[str, Any]:
+    answer = await client.request(method, path, json=body, headers=world.headers(role))
+    assert answer.status_code in (200, 201), (path, answer.text)
+    return dict(answer.json())
