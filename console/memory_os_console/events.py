@@ -33,7 +33,7 @@ _LARGEST_ID: Final = 2**63
 async def show_events(visit: Visit) -> Response[str]:
     """The list, with what the dead ones died of above it."""
     query = parse_event_query(visit.request.query_params, visit.principal)
-    grouped = query.cursor is None and query.wanted.status in (None, "dead") and not query.wanted.error
+    grouped = query.wanted.status in (None, "dead") and query.given.keys() <= {"status", "tenant_id"}
 
     async def read(tx: Transaction) -> tuple[Page[Event], list[DeadGroup]]:
         groups = await group_dead(tx, query.wanted.tenant_id) if grouped else []

@@ -86,5 +86,6 @@ def _judge_workers(stats: QueueStats) -> list[Finding]:
     if paused:
         count = "1 worker has" if len(paused) == 1 else f"{len(paused)} workers have"
         reason = paused[0].breaker_reason or "no reason given"
-        found.append(Finding("bad", f"{count} paused since the graph failed ({reason}). They go on by themselves."))
+        after = "Work goes on by itself once the graph answers."
+        found.append(Finding("bad", f"{count} paused since the graph failed ({reason}). {after}"))
     return found

@@ -1,6 +1,6 @@
-"""The console on real processes: Postgres, FalkorDB, the service behind uvicorn, a worker, and a Chromium that looks at it.
+"""The console on real processes: Postgres, FalkorDB, the service behind uvicorn, a worker, and a Chromium on top.
 
-All browser tests share one stack, since a Chromium and a worker cost seconds to start; each test has a tenant of its own.
+All browser tests share one stack, since a worker costs seconds to start; each test has a tenant of its own.
 """
 
 from __future__ import annotations
@@ -198,9 +198,9 @@ def tenant(stack: Stack) -> TestTenant:
     return stack.add_tenant()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """A Chromium."""
+    """A Chromium, gone with its module: as long as Playwright runs, no asynchronous test could in this thread."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
         yield browser

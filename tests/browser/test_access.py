@@ -1,4 +1,4 @@
-"""Who can use it: by keyboard alone, without scripts, on a narrow screen, in light and dark, with assistive technology."""
+"""Who can use it: by keyboard alone, without scripts, on a narrow screen, in light and dark, with a screen reader."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -59,7 +60,7 @@ class Observer:
     def rows(self, statement: str, **given: Any) -> list[dict[str, Any]]:
         """Rows of a statement; `%(tenant)s` is the tenant."""
         with psycopg.connect(self.owner_url, row_factory=dict_row) as connection:
-            return connection.execute(statement, {"tenant": self.tenant_id, **given}).fetchall()  # type: ignore[arg-type]  # statements of this folder
+            return connection.execute(statement, {"tenant": self.tenant_id, **given}).fetchall()
 
     def queue(self) -> dict[str, int]:
         """Events of the tenant by status."""
@@ -95,6 +96,23 @@ class Observer:
         """The row of a worker, by its process id."""
         found = self.rows("SELECT * FROM workers WHERE pid = %(pid)s ORDER BY started_at DESC LIMIT 1", pid=pid)
         return found[0] if found else None
+
+    def backends(self, condition: str) -> int:
+        """How many of the workers' connections to this database meet a condition on `pg_stat_activity`."""
+        found = self.rows(
+            "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() "
+            f"AND usename = 'memory_os_worker' AND {condition}"
+        )
+        return int(found[0]["n"])
+
+    def holds_rows(self) -> bool:
+        """Whether a worker has changed rows in a transaction that it has neither ended nor gone on with."""
+        return self.backends("state = 'idle in transaction' AND backend_xid IS NOT NULL") > 0
+
+    def derived_alone(self) -> set[str]:
+        """Memories whose mentions are in Postgres already, and which the graph does not know yet."""
+        found = self.rows("SELECT memory_id::text AS id FROM extractions WHERE tenant_id = %(tenant)s")
+        return {row["id"] for row in found} - set(self.dump().memories)
 
     # --- API
 
@@ -170,9 +188,9 @@ def check_graph(graph: GraphDump, written: Written) -> None:
         mentioned[memory].add(names[entity])
     assert differences(mentioned, {ident: set(found) for ident, found in written.names.items()}) == []
     known = set().union(*written.names.values()) | written.declared
-    assert sorted(names.values()) == sorted(known)  # no entity twice, none that nothing names
+    assert differences(Counter(names.values()), Counter(known)) == []  # no entity twice, none that nothing names
     pairs = {tuple(sorted((names[a], names[b]))): count for (a, b), (_, count) in graph.co_occurrences.items()}
-    assert pairs == dict(written.pairs())
+    assert differences(pairs, written.pairs()) == []
     assert {(edge.source.id, edge.target.id) for edge in graph.edges.values()} == written.living_edges()
     assert {node.name for node in graph.entities.values() if node.declared} == written.declared
 

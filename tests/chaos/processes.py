@@ -183,12 +183,12 @@ def _is_error(line: str) -> bool:
     return line.startswith(("Traceback", "Task exception was never retrieved", "Exception in"))
 
 
-def freeze_in_mid_batch(observer: Observer, *, locking: bool | None = None) -> Holder:
+def freeze_in_mid_batch(observer: Observer, accept: Callable[[], bool] = lambda: True) -> Holder:
     """Stop the worker that holds the tenant, at a moment when it has events in hand, and leave it stopped.
 
     Args:
         observer: The tenant.
-        locking: Whether it must have changed rows in a transaction that is still open; None takes either.
+        accept: Says, while the worker is stopped, whether it is the moment that the test wants.
     """
 
     def probe() -> Holder | None:
@@ -198,20 +198,10 @@ def freeze_in_mid_batch(observer: Observer, *, locking: bool | None = None) -> H
         os.kill(held.pid, signal.SIGSTOP)
         wait_for(lambda: psutil.Process(held.pid).status() == psutil.STATUS_STOPPED, what="the worker's stop")
         # What it had sent before is still carried out; look again when Postgres is done with it.
-        wait_for(lambda: not _backends(observer, "state = 'active'"), what="quiet backends")
-        open_writes = _backends(observer, "state = 'idle in transaction' AND backend_xid IS NOT NULL")
-        if observer.holder() == held and locking in (None, open_writes > 0):
+        wait_for(lambda: not observer.backends("state = 'active'"), what="quiet backends")
+        if observer.holder() == held and accept():
             return held
         os.kill(held.pid, signal.SIGCONT)
         return None
 
     return wait_for(probe, seconds=30, what="a worker in mid-batch")
-
-
-def _backends(observer: Observer, condition: str) -> int:
-    """How many connections of workers to the tenant's database meet a condition on `pg_stat_activity`."""
-    found = observer.rows(
-        "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() "
-        f"AND usename = 'memory_os_worker' AND {condition}"
-    )
-    return int(found[0]["n"])

@@ -6,8 +6,10 @@ import os
 import signal
 
 import pytest
-from tests.chaos.processes import UpStack, freeze_in_mid_batch
+from tests.chaos.observing import Holder
+from tests.chaos.processes import UpStack, freeze_in_mid_batch, gone
 from tests.chaos.writing import write
+from tests.fixtures.waiting import wait_for
 
 pytestmark = pytest.mark.chaos
 
@@ -15,12 +17,13 @@ pytestmark = pytest.mark.chaos
 def test_workers_killed_in_mid_batch_lose_nothing(stack: UpStack, seed: int) -> None:
     seen = stack.tenant("killed workers")
     before = stack.ready().pids.workers
-    killed = []
+    killed: list[Holder] = []
     with write(seen.api, seen.token, seed, clients=4, least=120) as load:
         for _ in range(2):
             victim = freeze_in_mid_batch(seen)
             assert load.running or killed, "the first one must die while the clients write"
             os.kill(victim.pid, signal.SIGKILL)
+            wait_for(lambda pid=victim.pid: gone(pid), what="the worker's end")  # type: ignore[misc]  # bound at once
             killed.append(victim)
         written = load.finish()
 

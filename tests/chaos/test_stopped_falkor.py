@@ -45,7 +45,7 @@ def test_an_outage_of_the_graph_costs_no_write_and_no_attempt(rig: Rig, seed: in
     assert written.retried == 0
     seen.check_nothing_lost(written)
     assert seen.attempts("done") == {1}
-    assert seen.retrieve(QUESTION)["graph"]["state"] == "current"
+    wait_for(lambda: seen.retrieve(QUESTION)["graph"]["state"] == "current", what="retrieval with the graph")
     assert seen.ask("GET", "/v1/graph/stats").json()["memory_nodes"] == len(written.texts)
     closed = wait_for(lambda: _breaker(rig, worker.pid, "closed"), what="the closed breaker in the worker's row")
     assert closed["breaker_reason"] is None

@@ -48,6 +48,9 @@ PATIENCE_S = 90.0
 
 _RETRY_S = 0.1
 
+_DECLARED_AFTER = 15
+"""Memories that a client stores before it declares an entity."""
+
 
 @dataclass(slots=True)
 class Written:
@@ -110,9 +113,10 @@ class Client:
         """Go on until `least` memories are stored and `finishing` is set."""
         headers = {"Authorization": f"Bearer {self._token}"}
         with httpx.Client(base_url=self._api, headers=headers, timeout=30) as http:
-            self._declare(http)
             while self.stored < least or not finishing.is_set():
                 self._act(http)
+                if not self.written.declared and self.stored >= _DECLARED_AFTER:
+                    self._declare(http)
                 if self._pace:
                     self._tick.wait(self._pace)
 
@@ -129,11 +133,10 @@ class Client:
             self._delete(http, self._source.choice(mine))
 
     def _declare(self, http: httpx.Client) -> None:
-        """Declare an entity that memories name already or will: they are linked to it, whichever comes first."""
-        name = NAMES[self._next() % len(NAMES)] if self._name == "0" else self._source.choice(NAMES)
-        body = {"name": name, "entity_type": "person"}
-        answer = self._send(http, "POST", "/v1/memory/entities", body)
-        assert answer.status_code in (201, 409), answer.text  # another client may have declared the same name
+        """Declare an entity that others' memories may name already: they are linked to it, whichever comes first."""
+        name = NAMES[int(self._name)]  # another one for each client: a name that two entities have stands for neither
+        answer = self._send(http, "POST", "/v1/memory/entities", {"name": name, "entity_type": "person"})
+        assert answer.status_code == 201, answer.text
         self.written.declared.add(name)
 
     def _store_one(self, http: httpx.Client, mine: list[str]) -> None:

@@ -23,6 +23,9 @@ Json = dict[str, Any]
 ORDER = ("GET", "POST", "PATCH", "PUT", "DELETE")
 """Calls that read come first and those that delete last, so that one world serves all."""
 
+GO_WITH_THEIR_ENDS = ("deleteLink", "deleteEdge")
+"""Deletions of what the other deletions take with them, and which therefore come before those."""
+
 EVENTS = {"retryEvent": "dead_event"}
 """Operations that need an id of another kind than their parameter's name says."""
 
@@ -107,7 +110,7 @@ class Api:
                 for path, item in document["paths"].items()
                 for method, operation in item.items()
             ),
-            key=lambda operation: ORDER.index(operation.method),
+            key=lambda operation: (ORDER.index(operation.method), operation.name not in GO_WITH_THEIR_ENDS),
         )
 
     @property
@@ -148,7 +151,7 @@ def _example(schema: Json, schemas: Json) -> Any:
     if words := schema.get("examples") or schema.get("enum") or ([schema["const"]] if "const" in schema else None):
         return words[0]
     text = {"uuid": str(uuid4()), "date-time": "2026-01-31T12:00:00Z"}.get(schema.get("format", ""))
-    least = {
+    least: dict[str, Callable[[], Any]] = {
         "object": lambda: {name: _example(schema["properties"][name], schemas) for name in schema.get("required", ())},
         "array": lambda: [_example(schema["items"], schemas)] * schema.get("minItems", 0),
         "string": lambda: text or "x" * max(1, schema.get("minLength", 1)),

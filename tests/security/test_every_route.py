@@ -6,7 +6,6 @@ The calls come from the document, so a new one is tested from its first day. If 
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
 import httpx
@@ -28,8 +27,8 @@ REFUSED = (401, 403, 404, 409, 422)
 
 
 @pytest.fixture
-async def api(app: Litestar, client: httpx.AsyncClient) -> AsyncIterator[Api]:
-    yield Api(app, client)
+async def api(app: Litestar, client: httpx.AsyncClient) -> Api:
+    return Api(app, client)
 
 
 @pytest.fixture
@@ -202,6 +201,8 @@ async def _ask_for_the_other(api: Api, world: World, stranger: World) -> list[ht
         if operation.method != "GET":
             continue
         for name, schema in operation.query_parameters():
+            if "enum" in schema:
+                continue  # words of everybody's
             wanted = world.ids.get(name.removesuffix("_id"), world.ids["memory"])
             value = wanted if "uuid" in str(schema) else world.user if name == "user_id" else MARK
             answer = await api.call(operation, stranger.ids, stranger.headers("admin"), {name: value})

@@ -50,7 +50,7 @@ class ServedApp:
         self._app: Litestar | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
+        if scope["type"] == "lifespan":  # type: ignore[comparison-overlap] # Litestar's type leaves it out
             await self._live(receive, send)
         else:
             assert self._app

@@ -129,7 +129,7 @@ async def fill_world(
 async def _store_records(client: httpx.AsyncClient, world: World) -> None:
     mark, ids = world.mark, world.ids
     readers = {"users": [world.user], "groups": [f"group {mark}"]}
-    text = f"Alice met Bob {mark.capitalize()} about the pizza oven."
+    text = f"The pizza oven of Ada Lovelace impressed Bob {mark.capitalize()}."
     memory = {
         "text": text,
         "label": "Attribute",
@@ -199,6 +199,7 @@ def _store_traces(world: World) -> None:
         )
         world.ids["retrieval"] = str(uuid4())
         marked = json.dumps({mark: 1})
+        path = [{"id": world.ids["memory"], "type": "memory", "via": mark}]
         connection.execute(
             "INSERT INTO retrievals (tenant_id, id, user_id, conversation_id, query, arms, bounds, timings_ms, "
             "graph_state, no_match, items, omitted, pack_tokens, request_id) "
@@ -208,7 +209,7 @@ def _store_traces(world: World) -> None:
         connection.execute(
             "INSERT INTO retrieval_items (tenant_id, retrieval_id, position, record_type, record_id, in_pack, reason, "
             "score, arms, path) VALUES (%s, %s, 1, 'memory', %s, true, %s, 1, %s, %s)",
-            (tenant_id, world.ids["retrieval"], UUID(world.ids["memory"]), mark, marked, json.dumps([{"via": mark}])),
+            (tenant_id, world.ids["retrieval"], UUID(world.ids["memory"]), mark, marked, json.dumps(path)),
         )
 
 

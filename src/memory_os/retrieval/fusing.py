@@ -12,7 +12,7 @@ from uuid import UUID
 
 from memory_os.domain.labels import LABELS
 from memory_os.domain.ranking import boost, confidence_boost, min_max_fusion, recency_boost, reinforcement_boost
-from memory_os.retrieval.arms import SIMILARITY_FLOOR, Ref
+from memory_os.retrieval.arms import ARM_LIMIT, SIMILARITY_FLOOR, Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
 from memory_os.retrieval.trails import Trail
 
@@ -20,7 +20,10 @@ ARM_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"vector": 1.0, "text
 """What each arm counts in the fusion. The graph brings context rather than answers. Ours; not tuned."""
 
 _FLOOR: Final = Ref("memory", UUID(int=0))
-"""Stands for the floor of each arm, so that the scale of an arm begins there and not at its weakest hit."""
+"""Stands for the floor of an arm that found fewer than `ARM_LIMIT`: its scale begins there, since the last of a few
+hits is not worth nothing. A full arm's scale begins at its weakest hit. Recall@10 on two of LoCoMo's development
+conversations (390 questions, turns, no graph): 69.4; every arm from its floor 64.7; every arm from its weakest 69.8.
+"""
 
 _FLOORS: Final[Mapping[str, float]] = MappingProxyType({"vector": SIMILARITY_FLOOR, "text": 0.0, "graph": 0.0})
 
@@ -43,8 +46,8 @@ def fuse(
 ) -> list[Candidate]:
     """Candidates, best first, ties by id.
 
-    The default is the weighted sum of min-max scores: on LoCoMo's development turns its recall@10 is 66.8, that of
-    reciprocal rank fusion 55.7 (k = 60) or 65.8 (k = 10).
+    The default is the weighted sum of min-max scores: over all of LoCoMo's development turns its recall@10 was 66.8
+    with BM25 and MiniLM, that of reciprocal rank fusion 55.7 (k = 60) or 65.8 (k = 10).
 
     Args:
         vector: Similarities, best first.
@@ -76,7 +79,12 @@ def fuse(
 
 
 def _scaled(arms: Mapping[str, Mapping[Ref, float]]) -> dict[str, dict[Ref, float]]:
-    return {name: {**hits, _FLOOR: _FLOORS[name]} for name, hits in arms.items() if hits}
+    """The arms' scores with what their scales begin at."""
+    return {
+        name: dict(hits) if len(hits) >= ARM_LIMIT else {**hits, _FLOOR: _FLOORS[name]}
+        for name, hits in arms.items()
+        if hits
+    }
 
 
 def _factor(record: Record, trail: Trail | None, now: datetime) -> float:

@@ -144,7 +144,7 @@ class _Packer:
             bare = [replace(item, why=()) for item in wanted]
             fitted = fit(bare, budget, self._stand_in(left_out), beyond)
         items, omitted, tokens, extras = fitted.included, fitted.omitted, fitted.tokens, _NO_EXTRAS
-        for more in self._further(items, omitted):
+        for more in () if left_out else self._further(items, omitted):
             wider = _Extras(extras.paths | more.paths, max(extras.listed, more.listed))
             size = self._tokens(items, omitted, wider, left_out)
             if size <= budget:

@@ -57,9 +57,9 @@ def node_of(ref: Ref) -> NodeRef:
 
 
 async def walk(
-    graph: GraphMemory, tenant_id: UUID, seeds: Sequence[Seed], limits: Limits, as_of: datetime | None
+    graph: GraphMemory, tenant_id: UUID, seeds: Sequence[Seed], limits: Limits, as_of: datetime | None, *, current: bool
 ) -> Sequence[Path] | None:
-    """The strongest paths from the seeds, best first, or None where the graph is down or too slow.
+    """The strongest paths from the seeds, best first, or None where the graph is down, too slow or empty.
 
     Args:
         graph: The graph.
@@ -67,6 +67,8 @@ async def walk(
         seeds: Where to start.
         limits: Hops and paths; `SPARE_PATHS` times as many are asked for.
         as_of: When links must hold; None takes every link.
+        current: Every event has been projected, so that the seeds must be in the graph: if none of its memories is, the
+            graph was lost or replaced, or never built.
     """
     if not seeds or not limits.hops or not limits.paths:
         return ()
@@ -74,7 +76,12 @@ async def walk(
     moment = None if as_of is None else (as_of - _EPOCH) // timedelta(microseconds=1)
     try:
         async with asyncio.timeout(BUDGET_MS / 1000 + _GRACE_S):
-            return (await graph.retrieve_context(tenant_id, seeds, bounds=bounds, as_of=moment)).paths
+            paths = (await graph.retrieve_context(tenant_id, seeds, bounds=bounds, as_of=moment)).paths
+            memories = [seed.node.id for seed in seeds if seed.node.kind == "memory"]
+            if not paths and current and memories and not await graph.backend.mentioned_entities(tenant_id, memories):
+                log.warning("retrieval_without_graph", error="the graph holds none of the memories that were found")
+                return None
+            return paths
     except (GraphError, TimeoutError) as error:
         log.warning("retrieval_without_graph", error_class=type(error).__name__, error=str(error))
         return None

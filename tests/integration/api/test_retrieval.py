@@ -47,8 +47,8 @@ async def test_an_answer_has_the_shape_that_clients_rely_on(
     }  # fmt: skip
     (item,) = pack["items"]
     assert set(item) == {
-        "type", "id", "label", "title", "text", "date", "status", "valid_from", "valid_to", "confidence", "score", "arms",
-        "why",
+        "type", "id", "label", "title", "text", "date", "status", "valid_from", "valid_to", "confidence", "score",
+        "arms", "why",
     }  # fmt: skip
     assert (item["type"], item["id"], item["label"], item["status"]) == ("memory", gearbox, "Attribute", "active")
     assert (item["text"], item["confidence"], item["valid_from"]) == ("The gearbox needs oil.", 0.75, None)
@@ -141,7 +141,9 @@ async def test_a_lone_surrogate_is_refused(client: httpx.AsyncClient, tenant: Te
     assert answer.status_code in {400, 422}, answer.text
 
 
-@pytest.mark.parametrize("query", ["", " ", "   \n\t ", " " * 4_000, "???", "`", "...", "_", "-", "🙂", "'\"\\", "\u200b"])
+@pytest.mark.parametrize(
+    "query", ["", " ", "   \n\t ", " " * 4_000, "???", "`", "...", "_", "-", "🙂", "'\"\\", "\u200b"]
+)
 async def test_a_question_without_words_finds_nothing(
     client: httpx.AsyncClient, tenant: TestTenant, gearbox: str, query: str
 ) -> None:
@@ -285,4 +287,3 @@ async def test_the_body_may_name_the_user_to_act_for(client: httpx.AsyncClient, 
     assert len((await ask(client, tenant, "gearbox", user_id="ada"))["items"]) == 1
     assert (await ask(client, tenant, "gearbox", user_id="ben"))["no_match"]
     assert (await ask(client, tenant, "gearbox"))["no_match"]
-

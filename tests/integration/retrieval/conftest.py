@@ -18,9 +18,7 @@ Ask = Callable[..., Awaitable[dict[str, Any]]]
 @pytest.fixture
 def service_settings(service_settings: Settings) -> Settings:
     """Settings of a service with the bundled embedder."""
-    return service_settings.model_copy(
-        update={"embedding_provider": "bundled", "memory_os_allow_test_embedder": False}
-    )
+    return service_settings.model_copy(update={"embedding_provider": "bundled", "memory_os_allow_test_embedder": False})
 
 
 @pytest.fixture

@@ -55,8 +55,9 @@ def fill(connection: psycopg.Connection[Any], tenant_id: UUID, count: int) -> li
             derived,
         )
         cursor.executemany(
-            "INSERT INTO mentions (tenant_id, memory_id, canonical_name, entity_id, name, occurrences, confidence, spans, "
-            "seen, extractor, extractor_version) VALUES (%s, %s, %s, %s, %s, 1, 0.7, '{0,1}', now(), 'heuristic', 1)",
+            "INSERT INTO mentions (tenant_id, memory_id, canonical_name, entity_id, name, occurrences, confidence, "
+            "spans, seen, extractor, extractor_version) "
+            "VALUES (%s, %s, %s, %s, %s, 1, 0.7, '{0,1}', now(), 'heuristic', 1)",
             [(*row[:1], ident, row[2].lower(), *row[1:]) for ident, row in zip(ids, derived, strict=True)],
         )
         cursor.executemany(
@@ -69,7 +70,7 @@ def fill(connection: psycopg.Connection[Any], tenant_id: UUID, count: int) -> li
 
 @pytest.fixture
 def filled(database_urls: DatabaseUrls) -> Iterator[Filled]:
-    """Twelve tenants with statistics about them, a connection inside one of them as the application, and its memories."""
+    """Twelve tenants with statistics, a connection inside one of them as the application, and its memories."""
     tenant_id = new_id()
     with psycopg.connect(database_urls.owner_url, autocommit=True) as owner:
         ids = fill(owner, tenant_id, OWN)

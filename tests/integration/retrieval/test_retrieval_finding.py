@@ -32,9 +32,7 @@ async def tell_about_cooking(remember: Memory) -> dict[str, str]:
     ids: dict[str, str] = {}
     ids["wife"] = await remember("His wife wants to build things with their hands", label="Value")
     ids["fi"] = await remember("Reach financial independence", label="Goal", edges=[edge("SUPPORTS", ids["wife"])])
-    ids["truck"] = await remember(
-        "A spring roll food truck", label="Opportunity", edges=[edge("ADVANCES", ids["fi"])]
-    )
+    ids["truck"] = await remember("A spring roll food truck", label="Opportunity", edges=[edge("ADVANCES", ids["fi"])])
     ids["cooking"] = await remember(
         "Likes to cook, and cooks 90 % of the meals at home", label="Preference", edges=[edge("ADVANCES", ids["truck"])]
     )
@@ -112,8 +110,14 @@ async def test_a_declared_alias_leads_to_the_entity_and_its_links(
 async def test_business_records_are_found_by_their_words(
     client: httpx.AsyncClient, tenant: TestTenant, ask: Ask
 ) -> None:
-    for kind, title in (("observations", "Customs delays"), ("procedures", "Customs form"), ("outcomes", "Customs fine")):
-        answer = await client.post(f"/v1/memory/{kind}", json={"title": title, "summary": "x"}, headers=tenant.headers())
+    for kind, title in (
+        ("observations", "Customs delays"),
+        ("procedures", "Customs form"),
+        ("outcomes", "Customs fine"),
+    ):
+        answer = await client.post(
+            f"/v1/memory/{kind}", json={"title": title, "summary": "x"}, headers=tenant.headers()
+        )
         assert answer.status_code == 201, answer.text
     pack = await ask("customs")
     assert {(item["type"], item["text"]) for item in pack["items"]} == {
@@ -176,9 +180,7 @@ async def test_a_long_question_still_reaches_the_words(remember: Memory, ask: As
     assert [item["id"] for item in pack["items"]] == [wanted]
 
 
-async def test_everything_that_a_token_may_read_is_searched_without_naming_a_scope(
-    remember: Memory, ask: Ask
-) -> None:
+async def test_everything_that_a_token_may_read_is_searched_without_naming_a_scope(remember: Memory, ask: Ask) -> None:
     first = await remember("The gearbox needs oil.", user="ada", visibility="private")
     second = await remember("The gearbox is loud.", user="ben", visibility="restricted", readers={"groups": ["shop"]})
     third = await remember("The gearbox was replaced.")

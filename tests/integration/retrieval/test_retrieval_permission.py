@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -20,9 +19,9 @@ SECRET = "The refund account is CANARY-7781 at Zephyr Bank."
 
 
 @pytest.fixture
-async def secret(remember: Memory) -> AsyncIterator[str]:
+async def secret(remember: Memory) -> str:
     """A private memory of Ada's."""
-    yield await remember(SECRET, user="ada", visibility="private")
+    return await remember(SECRET, user="ada", visibility="private")
 
 
 async def test_a_private_memory_is_its_users_alone(secret: str, ask: Ask, worker: WorkerContext) -> None:
@@ -68,7 +67,9 @@ async def test_hidden_memories_do_not_change_what_others_are_answered(
     await drain(worker)
     before = await ask("what do I know about John?", user="ben")
     for number in range(15):
-        await remember(f"Secretly John met Northwind Freight and Zephyr Bank ({number}).", user="ada", visibility="private")
+        await remember(
+            f"Secretly John met Northwind Freight and Zephyr Bank ({number}).", user="ada", visibility="private"
+        )
     await drain(worker)
     after = await ask("what do I know about John?", user="ben")
     assert [item["id"] for item in after["items"]] == [item["id"] for item in before["items"]]
@@ -100,7 +101,11 @@ async def test_a_name_that_only_hidden_memories_hold_is_unknown(secret: str, ask
 
 
 async def test_other_tenants_do_not_exist(
-    client: httpx.AsyncClient, tenant: TestTenant, tenant_factory: TenantFactory, remember: Memory, worker: WorkerContext
+    client: httpx.AsyncClient,
+    tenant: TestTenant,
+    tenant_factory: TenantFactory,
+    remember: Memory,
+    worker: WorkerContext,
 ) -> None:
     ident = await remember("The gearbox needs oil, said John.")
     await drain(worker)

@@ -84,6 +84,19 @@ async def test_a_graph_that_is_slow_or_broken_is_not_waited_for(
     assert pack["timings_ms"]["graph"] < 2_000
 
 
+async def test_an_empty_graph_is_not_current(
+    client: httpx.AsyncClient, services: Services, tenant: TestTenant, worker: WorkerContext
+) -> None:
+    assert services.graph is not None
+    await store(client, tenant, "The gearbox needs oil.")
+    await drain(worker)
+    assert (await retrieve(client, tenant, "gearbox"))["graph"]["state"] == "current"
+    await services.graph.backend.drop(tenant.tenant_id)
+    pack = await retrieve(client, tenant, "gearbox")
+    assert pack["graph"]["state"] == "degraded"
+    assert pack["items"]
+
+
 async def test_without_graph_memory_the_state_is_off(service_settings: Settings, tenant: TestTenant) -> None:
     async with open_services(service_settings.model_copy(update={"enable_graph_memory": False})) as services:
         transport = httpx.ASGITransport(app=create_app(services))  # type: ignore[arg-type] # as above

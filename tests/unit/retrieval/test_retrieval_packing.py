@@ -1,0 +1,93 @@
+"""The packer: whatever is found, the answer is within its budget and tells the truth about the rest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_os.domain.packing import estimate_tokens
+from memory_os.retrieval.arms import Ref
+from memory_os.retrieval.fusing import Candidate
+from memory_os.retrieval.hydrating import Record
+from memory_os.retrieval.model import ContextPack, GraphState, Limits, PathNode, RetrievalRequest
+from memory_os.retrieval.packing import estimate_json, make_pack
+from memory_os.retrieval.trails import Trail
+
+NOW = datetime(2026, 1, 1, 12, 30, 15, 123456, tzinfo=UTC)
+GRAPH = GraphState("current", 0, 123_456)
+TIMINGS = {"text": 12.5, "embed": 4.25, "vector": 12.0, "names": 1.5, "graph": 8.0, "hydrate": 3.0, "total": 40.0}
+
+
+def candidate(number: int, text: str, *, path: bool) -> Candidate:
+    ref = Ref("memory", UUID(int=number))
+    record = Record(ref, "Attribute", None, text or "x", NOW, "active", None, NOW, 0.9, True, None)
+    nodes = [PathNode(UUID(int=7), "entity"), PathNode(ref.id, "memory", "MENTIONS", against=True)]
+    trail = Trail(ref, 0.5, nodes, "query -> John ←MENTIONS- this") if path else None
+    ranks = {"text": number, "graph": number} if path else {"text": number}
+    return Candidate(record, 1 / number, ranks, dict.fromkeys(ranks, 0.5), trail)
+
+
+def packed(candidates: list[Candidate], *, budget: int, limit: int, form: Any = "json") -> tuple[ContextPack, int]:
+    request = RetrievalRequest(query="q", budget_tokens=budget, limits=Limits(memories=limit), format=form)
+    made = make_pack(UUID(int=99), candidates, [(UUID(int=1), UUID(int=2))], GRAPH, request, [])
+    return made.finish(dict(TIMINGS)), made.tokens
+
+
+texts = st.lists(
+    st.text(max_size=300) | st.sampled_from(["長" * 200, "A b. " * 200, '"' * 300, "😀" * 80]), max_size=14
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts=texts, budget=st.integers(60, 3_000), limit=st.integers(0, 14), path=st.booleans())
+def test_an_answer_stays_within_its_budget(*, texts: list[str], budget: int, limit: int, path: bool) -> None:
+    candidates = [candidate(number, text, path=path) for number, text in enumerate(texts, start=1)]
+    pack, tokens = packed(candidates, budget=budget, limit=limit)
+    sent = msgspec.json.encode(pack)
+    fields = msgspec.json.decode(sent)
+    alone = msgspec.json.encode({name: fields[name] for name in fields if name not in {"retrieval_id", "timings_ms"}})
+    if pack.items:
+        assert estimate_json(alone) <= tokens <= budget
+        assert estimate_json(sent) <= budget or not any(item.path or item.why for item in pack.items)
+    assert len(pack.items) <= limit
+    assert len(pack.items) + pack.omitted_count == len(texts)
+    assert sum(gone.count for gone in pack.omitted) == pack.omitted_count
+    assert pack.no_match == (not texts)
+    ids = [item.id.int for item in pack.items]
+    assert ids == sorted(ids)
+    assert not {gone.id for gone in pack.omitted} & {item.id for item in pack.items}
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=texts, budget=st.integers(150, 3_000))
+def test_markdown_stays_within_its_budget(texts: list[str], budget: int) -> None:
+    candidates = [candidate(number, text, path=True) for number, text in enumerate(texts, start=1)]
+    pack, tokens = packed(candidates, budget=budget, limit=14, form="markdown")
+    assert pack.markdown is not None
+    assert estimate_tokens(pack.markdown) == tokens <= budget
+
+
+def test_room_goes_to_paths_and_then_to_what_was_left_out() -> None:
+    candidates = [candidate(number, "Some text.", path=True) for number in range(1, 4)]
+    candidates.append(candidate(4, "no end to it " * 2_000, path=True))
+    lean, _ = packed(candidates, budget=650, limit=10)
+    rich, _ = packed(candidates, budget=2_000, limit=10)
+    assert [len(item.path) for item in rich.items] == [2, 2, 2]
+    assert sum(len(item.path) for item in lean.items) < 6
+    assert [gone.id for gone in rich.omitted] == [UUID(int=4)]
+
+
+def test_contradictions_are_told_of_items_only() -> None:
+    both, _ = packed([candidate(1, "a", path=False), candidate(2, "b", path=False)], budget=2_000, limit=2)
+    assert [(one.kind, [ident.int for ident in one.items]) for one in both.conflicts] == [("contradicts", [1, 2])]
+    single, _ = packed([candidate(1, "a", path=False), candidate(2, "b", path=False)], budget=2_000, limit=1)
+    assert single.conflicts == []
+
+
+def test_the_estimate_of_json_is_never_below_a_quarter_of_its_bytes() -> None:
+    assert estimate_json(b'"' + b":" * 4_000 + b'"') >= 1_000
