@@ -256,6 +256,7 @@ def _entities() -> None:
     # One derived entity a name; declared ones may share a name (two people can), told apart by their ids.
     op.execute("CREATE UNIQUE INDEX entities_derived ON entities (tenant_id, canonical_name) WHERE NOT declared")
     op.execute("CREATE INDEX entities_by_time ON entities (tenant_id, created_at, id)")
+    op.execute("CREATE INDEX entities_declared ON entities (tenant_id) WHERE declared")
     op.execute("CREATE INDEX entities_by_name ON entities (tenant_id, canonical_name)")
     op.execute("CREATE INDEX entities_aliases ON entities USING gin (aliases)")
 

@@ -16,6 +16,7 @@ from memory_os.api.bodies import JsonRequest, refuse_other_media_types
 from memory_os.api.calls import provide_call
 from memory_os.api.document import make_config
 from memory_os.api.envelope import TenantRate, refuse_unknown_parameters, request_envelope
+from memory_os.api.reference import assets_router
 from memory_os.api.routes import V1_CONTROLLERS
 from memory_os.api.service import livez, metrics, readyz
 from memory_os.api.services import Services
@@ -57,7 +58,9 @@ def build_graph(settings: Settings) -> GraphMemory | None:
         directory=settings.graph_dir,
         host=settings.falkor_host,
         port=settings.falkor_port,
+        username=settings.falkor_username,
         password=password.get_secret_value() if password else None,
+        tls=settings.falkor_tls,
         prefix=settings.graph_prefix,
     )
     return GraphMemory(backend)
@@ -113,7 +116,7 @@ def create_app(services: Services, *, console: Sequence[Any] = ()) -> Litestar:
         security=[{"token": []}],
     )
     app = Litestar(
-        route_handlers=[api, livez, readyz, metrics, *console],
+        route_handlers=[api, livez, readyz, metrics, assets_router(), *console],
         exception_handlers={
             MemoryOSError: problems.on_memory_os_error,
             HTTPException: problems.on_http_exception,

@@ -42,7 +42,9 @@ class Settings(BaseSettings):
     graph_dir: Path = Field(Path(".memory-os/graph"), description="Folder of the networkx backend.")
     falkor_host: str = Field("127.0.0.1", description="Host of FalkorDB.")
     falkor_port: int = Field(6379, ge=1, le=65535, description="Port of FalkorDB.")
+    falkor_username: str | None = Field(None, description="User of FalkorDB, where its users have names.")
     falkor_password: SecretStr | None = Field(None, description="Password of FalkorDB.")
+    falkor_tls: bool = Field(False, description="Reach FalkorDB over TLS.")
     graph_prefix: str = Field(
         "memory_os", pattern=r"^[A-Za-z0-9_-]{1,64}$", description="First part of each graph key."
     )
@@ -70,7 +72,9 @@ class Settings(BaseSettings):
     outbox_backoff_cap_s: float = Field(300.0, gt=0, le=3600, description="Largest bound of the backoff.")
     outbox_retention_h: float = Field(24.0, gt=0, description="Hours that done events are kept.")
     outbox_ready_max_age_s: float = Field(
-        900.0, gt=0, description="Oldest due event, in seconds, above which /readyz says not ready."
+        900.0,
+        gt=0,
+        description="Seconds that the oldest waiting event may be old before /readyz says not ready.",
     )
     retrieval_retention_d: float = Field(30.0, gt=0, description="Days that the retrieval log is kept.")
     idempotency_retention_h: float = Field(24.0, gt=0, description="Hours that an idempotency key is remembered.")

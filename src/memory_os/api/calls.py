@@ -13,7 +13,7 @@ from litestar.di import NamedDependency
 from litestar.params import HeaderParameter
 
 from memory_os.api.authentication import acting_for
-from memory_os.api.idempotency import Attempt, claim_key, find_answer, keep_answer
+from memory_os.api.idempotency import Attempt, KeptAnswer, claim_key, find_answer, keep_answer
 from memory_os.api.services import Services
 from memory_os.domain.principal import Principal
 from memory_os.errors import FieldError, InvalidInputError
@@ -87,11 +87,11 @@ class ActiveCall:
             if attempt is None:
                 return (await work(tx)).response()
             if (known := await claim_key(tx, attempt)) is not None:
-                return raw_response(*known)
+                return _replayed(*known)
             answer = await work(tx)
-            body = _encode(answer.body)
-            await keep_answer(tx, attempt, answer.status, body)
-            return raw_response(answer.status, body, answer.headers)
+            kept = KeptAnswer(answer.headers, _encode(answer.body))
+            await keep_answer(tx, attempt, answer.status, kept)
+            return raw_response(answer.status, kept.body, kept.headers)
 
         return await self.read(once)
 
@@ -101,7 +101,7 @@ class ActiveCall:
         if attempt is None:
             return None
         known = await self.read(lambda tx: find_answer(tx, attempt))
-        return None if known is None else raw_response(*known)
+        return None if known is None else _replayed(*known)
 
     async def _attempt(self) -> Attempt | None:
         key = self._request.headers.get("idempotency-key")
@@ -110,6 +110,10 @@ class ActiveCall:
         principal = f"{self.principal.token_id}:{self.principal.user_id or ''}"
         parts = (self._request.method.encode(), str(self._request.url.path).encode(), await self._request.body())
         return Attempt.of(key, principal, self._request.auth, b"\0".join(parts))
+
+
+def _replayed(status: int, answer: KeptAnswer) -> Response[Any]:
+    return raw_response(status, answer.body, answer.headers)
 
 
 def etag(version: int) -> dict[str, str]:

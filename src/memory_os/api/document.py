@@ -14,6 +14,7 @@ from litestar.openapi.spec import Components, OpenAPI, SecurityScheme
 
 from memory_os import __version__
 from memory_os.api.problems import PROBLEM, TITLES, TYPE_BASE
+from memory_os.api.reference import PAGE
 
 _DESCRIPTION: Final = """Long-term memory for teams of AI agents.
 
@@ -34,6 +35,7 @@ def make_config() -> OpenAPIConfig:
         title="Memory OS",
         version=__version__,
         path="/schema",
+        render_plugins=[PAGE],
         description=_DESCRIPTION,
         components=Components(security_schemes={"token": token}),
     )

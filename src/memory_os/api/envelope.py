@@ -11,9 +11,9 @@ from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from litestar.connection import ASGIConnection
-from litestar.enums import ParamType, ScopeType
+from litestar.enums import ScopeType
 from litestar.handlers.base import BaseRouteHandler
-from litestar.params import ParameterKwarg
+from litestar.params import QueryParameter
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from memory_os.domain.ids import new_id
@@ -71,14 +71,14 @@ async def refuse_unknown_parameters(connection: ASGIConnection[Any, Any, Any, An
     Raises:
         InvalidInputError: Naming each of them.
     """
-    if handler.opt.get("free_query"):
+    given = connection.query_params
+    if not given or handler.opt.get("free_query"):
         return
     known = {
         field.kwarg_definition.name or name: field
         for name, field in handler.parsed_fn_signature.parameters.items()
-        if isinstance(field.kwarg_definition, ParameterKwarg) and field.kwarg_definition.param_type is ParamType.QUERY
+        if isinstance(field.kwarg_definition, QueryParameter)
     }
-    given = connection.query_params
     faults = [FieldError(f"/{name}", "this call has no such parameter") for name in given.keys() - known.keys()]
     faults += [
         FieldError(f"/{name}", "is given more than once")

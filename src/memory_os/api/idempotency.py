@@ -7,9 +7,12 @@ freshly made tokens in the clear: whoever can't repeat the request can't read it
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -19,8 +22,18 @@ from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 
 _TABLE = tables.idempotency_keys
-_NONCE = b"\0" * 12
-"""A nonce may be constant because each sealing key seals one answer only."""
+_NONCE_BYTES = 12
+
+
+class KeptAnswer(msgspec.Struct):
+    """An answer as it is kept: what was sent, without the status, which is a column."""
+
+    headers: dict[str, str]
+    body: bytes
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(KeptAnswer).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +52,24 @@ class Attempt:
         seal = hashlib.sha256(b"\0".join((b"memory-os-answer", bearer.encode(), key.encode(), digest))).digest()
         return cls(key, principal, digest, seal)
 
-    def seal(self, body: bytes) -> bytes:
+    def seal(self, answer: KeptAnswer) -> bytes:
         """Encrypt an answer."""
-        return AESGCM(self.sealing_key).encrypt(_NONCE, body, None)
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + AESGCM(self.sealing_key).encrypt(nonce, _pack(answer), None)
 
-    def open(self, sealed: bytes) -> bytes:
-        """Decrypt an answer."""
-        return AESGCM(self.sealing_key).decrypt(_NONCE, sealed, None)
+    def open(self, sealed: bytes) -> KeptAnswer:
+        """Decrypt an answer.
+
+        Raises:
+            IdempotencyError: If it was sealed with another token's secret: the token has been rotated since.
+        """
+        try:
+            return _unpack(AESGCM(self.sealing_key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None))
+        except InvalidTag:
+            raise IdempotencyError(
+                "the request was answered before the token was rotated, and that answer can't be read any more: "
+                "read the record, or take a new key"
+            ) from None
 
 
 def _mine(tx: Transaction, attempt: Attempt) -> Any:  # noqa: ANN401 - a SQL condition
@@ -54,7 +78,7 @@ def _mine(tx: Transaction, attempt: Attempt) -> Any:  # noqa: ANN401 - a SQL con
     )
 
 
-async def find_answer(tx: Transaction, attempt: Attempt) -> tuple[int, bytes] | None:
+async def find_answer(tx: Transaction, attempt: Attempt) -> tuple[int, KeptAnswer] | None:
     """The first answer to this key, or None while there is none.
 
     Raises:
@@ -69,7 +93,7 @@ async def find_answer(tx: Transaction, attempt: Attempt) -> tuple[int, bytes] | 
     return row["status"], attempt.open(bytes(row["body"]))
 
 
-async def claim_key(tx: Transaction, attempt: Attempt) -> tuple[int, bytes] | None:
+async def claim_key(tx: Transaction, attempt: Attempt) -> tuple[int, KeptAnswer] | None:
     """Take the key for this transaction; a concurrent holder is waited for, and its answer returned.
 
     Raises:
@@ -89,6 +113,6 @@ async def claim_key(tx: Transaction, attempt: Attempt) -> tuple[int, bytes] | No
     return None if taken is not None else await find_answer(tx, attempt)
 
 
-async def keep_answer(tx: Transaction, attempt: Attempt, status: int, body: bytes) -> None:
+async def keep_answer(tx: Transaction, attempt: Attempt, status: int, answer: KeptAnswer) -> None:
     """Keep the answer beside the key, in the transaction of what it tells of."""
-    await tx.run(update(_TABLE).where(_mine(tx, attempt)).values(status=status, body=attempt.seal(body)))
+    await tx.run(update(_TABLE).where(_mine(tx, attempt)).values(status=status, body=attempt.seal(answer)))

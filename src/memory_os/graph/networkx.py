@@ -80,8 +80,8 @@ class NetworkxBackend:
         self._identity = ""
         self._known: set[UUID] = set()
         self._tenants: dict[UUID, _Tenant] = {}
-        self._loading = asyncio.Lock()
-        self._writes: set[asyncio.Task[None]] = set()
+        self._loads: dict[UUID, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Take possession of the directory.
@@ -105,8 +105,8 @@ class NetworkxBackend:
         if not self._identity:
             return
         self._identity = ""
-        while self._writes:
-            await asyncio.wait(self._writes)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
         for tenant in self._tenants.values():
             async with tenant.lock:
                 if tenant.journal.size:
@@ -241,12 +241,12 @@ class NetworkxBackend:
         """Do a write to its end even if whoever waits for it is cancelled: memory and disk must not part."""
         self._require_open()
         task = asyncio.get_running_loop().create_task(work())
-        self._writes.add(task)
+        self._tasks.add(task)
         task.add_done_callback(self._forget)
         await asyncio.shield(task)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
-        self._writes.discard(task)
+        self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # seen here: the one who waited for it may be gone
 
@@ -272,10 +272,23 @@ class NetworkxBackend:
         self._require_open()
         if tenant_id not in self._known:
             return None
-        async with self._loading:
-            if tenant_id in self._known and tenant_id not in self._tenants:
-                self._tenants[tenant_id] = await asyncio.to_thread(self._load, tenant_id)
-            return self._tenants.get(tenant_id)
+        if tenant_id not in self._tenants:
+            # One task for all who wait, and it outlives them: a reader's time-out must not make the load begin again.
+            task = self._loads.get(tenant_id)
+            if task is None:
+                task = self._loads[tenant_id] = asyncio.get_running_loop().create_task(self._load_once(tenant_id))
+                self._tasks.add(task)
+                task.add_done_callback(self._forget)
+            await asyncio.shield(task)
+        return self._tenants.get(tenant_id)
+
+    async def _load_once(self, tenant_id: UUID) -> None:
+        try:
+            loaded = await asyncio.to_thread(self._load, tenant_id)
+            if tenant_id in self._known:
+                self._tenants.setdefault(tenant_id, loaded)
+        finally:
+            del self._loads[tenant_id]
 
     async def _find_or_make(self, tenant_id: UUID) -> _Tenant:
         tenant = await self._find(tenant_id)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
-from memory_os.outbox.operations import EventFilter, _conditions  # one meaning of a filter for list, count and retry
+from memory_os.outbox.operations import EventFilter, conditions_of  # one meaning of a filter for list, count and retry
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 
@@ -37,7 +37,7 @@ class DeadGroup(Struct):
 
 async def count_dead(tx: Transaction, wanted: EventFilter, most: int) -> int:
     """How many dead events a filter means, counted up to `most`; its status does not matter."""
-    inner = _of_tenant(select(_TABLE.c.id), wanted.tenant_id).where(_TABLE.c.status == "dead", *_conditions(wanted))
+    inner = _of_tenant(select(_TABLE.c.id), wanted.tenant_id).where(_TABLE.c.status == "dead", *conditions_of(wanted))
     row = await tx.row(select(func.count().label("events")).select_from(inner.limit(most).subquery()))
     return int(row["events"]) if row else 0
 

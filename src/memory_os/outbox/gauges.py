@@ -101,7 +101,7 @@ async def queue_stats(tx: Transaction, tenant_id: UUID | None) -> QueueStats:
         if row["status"] in _LIVE:
             setattr(types[row["event_type"]], row["status"], row["events"])
     due = select(func.extract("epoch", func.clock_timestamp() - func.min(columns.available_at)).label("seconds"))
-    oldest = await tx.row(due.where(columns.status == "pending", columns.available_at <= func.clock_timestamp(), *mine))
+    oldest = await tx.row(due.where(columns.status == "pending", columns.available_at <= func.now(), *mine))
     return QueueStats(
         pending=totals.get("pending", 0),
         leased=totals.get("leased", 0),

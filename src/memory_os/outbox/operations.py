@@ -134,7 +134,7 @@ async def list_events(tx: Transaction, wanted: EventFilter, cursor: str | None, 
 
 
 def _page(wanted: EventFilter, section: ColumnElement[bool], before: int | None, rows: int) -> Select[Any]:
-    conditions = [section, *_conditions(wanted)]
+    conditions = [section, *conditions_of(wanted)]
     if before is not None:
         conditions.append(_TABLE.c.id < before)
     statement = select(_TABLE).where(*conditions).order_by(_TABLE.c.id.desc()).limit(rows)
@@ -146,7 +146,8 @@ def _page(wanted: EventFilter, section: ColumnElement[bool], before: int | None,
     return merged.order_by(page.c.id.desc()).limit(rows)
 
 
-def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
+def conditions_of(wanted: EventFilter) -> list[ColumnElement[bool]]:
+    """What a filter means, for lists, counts and bulk acts alike; the status is the caller's."""
     columns = _TABLE.c
     conditions: list[ColumnElement[bool]] = [
         columns[name] == value
@@ -219,7 +220,7 @@ async def revive_dead(
     """
     columns = _TABLE.c
     chosen = _of_tenant(select(columns.tenant_id, columns.id), wanted.tenant_id)
-    chosen = chosen.where(columns.status == "dead", *_conditions(wanted))
+    chosen = chosen.where(columns.status == "dead", *conditions_of(wanted))
     if error_class is not None:
         chosen = chosen.where(func.split_part(columns.last_error, ":", 1) == error_class)
     locked = chosen.order_by(columns.id).limit(limit).with_for_update(skip_locked=True).cte("chosen")

@@ -123,8 +123,8 @@ class Retriever:
     async def _search(self, scope: Scope, request: RetrievalRequest, window: Window, timings: Timings) -> _Found:
         """Ask the arms of Postgres, words and vectors side by side on two connections.
 
-        Measured with 10,000 memories on two busy cores: 60 ms at the median instead of 73 one after the other, 88 instead
-        of 129 at the 95th percentile; with four clients at once there is no difference.
+        Measured with 10,000 memories on two busy cores: 60 ms at the median instead of 73 one after the other, 88
+        instead of 129 at the 95th percentile; with four clients at once there is no difference.
         """
         found = _Found({}, {}, (), None, [])
         await asyncio.gather(

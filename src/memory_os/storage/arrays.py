@@ -1,5 +1,7 @@
-"""Arrays as Postgres reads them, for the hot statements: psycopg adapts a list element by element, which took a tenth of
-the projector's time (measured: 1.8 us an element, here 0.2)."""
+"""Arrays as Postgres reads them, for the hot statements.
+
+psycopg adapts a list element by element, which took a tenth of the projector's time.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from memory_os.errors import StartupError
@@ -97,13 +98,28 @@ def _ensure_roles(connection: Connection) -> None:
         if known is None:
             try:
                 connection.execute(text(f"CREATE ROLE {role} {options} NOSUPERUSER NOBYPASSRLS"))
-            except Exception as error:
+            except DBAPIError as error:
                 raise StartupError(
                     f"role {role} is missing and this login may not create it: run `memory-os migrate` once with a "
                     f"login that has CREATEROLE, or have an administrator run CREATE ROLE {role} {options}"
                 ) from error
     # The owner's functions must be made by a member of the owner; a superuser is one anyway.
-    if not connection.execute(text("SELECT pg_has_role(current_user, :role, 'MEMBER')"), {"role": OWNER}).scalar():
-        connection.execute(text(f"GRANT {OWNER} TO CURRENT_USER"))
+    # Since Postgres 16 whoever creates a role is a member of it, but may neither become it nor use its rights.
+    may = text("SELECT pg_has_role(current_user, :role, 'SET') AND pg_has_role(current_user, :role, 'USAGE')")
+    if not connection.execute(may, {"role": OWNER}).scalar():
+        connection.execute(text(f"GRANT {OWNER} TO CURRENT_USER WITH SET TRUE, INHERIT TRUE"))
+    _ensure_extension(connection)
     connection.execute(text(f"GRANT USAGE ON SCHEMA public TO {OWNER}, {APP}, {WORKER}"))
     connection.execute(text(f"GRANT CREATE ON SCHEMA public TO {OWNER}"))
+
+
+def _ensure_extension(connection: Connection) -> None:
+    if connection.execute(text("SELECT 1 FROM pg_extension WHERE extname = 'vector'")).scalar():
+        return
+    try:
+        connection.execute(text("CREATE EXTENSION vector"))
+    except DBAPIError as error:
+        raise StartupError(
+            "the extension vector (pgvector 0.8) is missing and this login can't make it: install pgvector on the "
+            "server, and have a superuser run CREATE EXTENSION vector in this database"
+        ) from error

@@ -106,8 +106,7 @@ async def test_a_busy_tenant_does_not_hide_the_others(queue: Queue, tenant_facto
     put(tenants[3], 1)
     change(
         tenants[3],
-        "UPDATE outbox_events SET available_at = now() + interval '1 hour' "
-        f"WHERE tenant_id = '{tenants[3].tenant_id}'",
+        f"UPDATE outbox_events SET available_at = now() + interval '1 hour' WHERE tenant_id = '{tenants[3].tenant_id}'",
     )
     due = await queue.due_tenants(UUID(int=0), 10)
     assert due == sorted(tenant.tenant_id for tenant in tenants[:3])

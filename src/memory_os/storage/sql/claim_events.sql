@@ -1,3 +1,4 @@
+-- now() is the start of this short transaction; clock_timestamp() could not be looked up in an index.
 -- Pending and due, or leased and expired, oldest first; attempts count here and are committed before the work, so that an
 -- event that kills its worker dies after five attempts too. Claims nothing when the tenant's lease is somebody else's.
 WITH held AS MATERIALIZED (
@@ -7,13 +8,13 @@ WITH held AS MATERIALIZED (
 ),
 expired AS MATERIALIZED (
     SELECT id FROM outbox_events
-    WHERE tenant_id = %(tenant_id)s AND status = 'leased' AND lease_until < clock_timestamp()
+    WHERE tenant_id = %(tenant_id)s AND status = 'leased' AND lease_until < now()
       AND EXISTS (SELECT 1 FROM held)
     ORDER BY lease_until, id LIMIT %(batch)s FOR UPDATE SKIP LOCKED
 ),
 due AS MATERIALIZED (
     SELECT id FROM outbox_events
-    WHERE tenant_id = %(tenant_id)s AND status = 'pending' AND available_at <= clock_timestamp()
+    WHERE tenant_id = %(tenant_id)s AND status = 'pending' AND available_at <= now()
       AND EXISTS (SELECT 1 FROM held)
     ORDER BY available_at, id LIMIT %(batch)s FOR UPDATE SKIP LOCKED
 ),
