@@ -59,8 +59,8 @@ def enable_tenancy(
     if worker_grants:
         op.execute(f"GRANT {worker_grants} ON {table} TO memory_os_worker")
     op.execute(f"ALTER TABLE {table} OWNER TO memory_os_owner")
-    # Until the first ANALYZE the planner takes an unknown tenant_id for a rare value, and may then prefer any index that
-    # begins with it to the key that holds the whole condition (measured: a look-up that reads all of the tenant's rows,
+    # Until the first ANALYZE the planner takes an unknown tenant_id for a rare value, and may then prefer any index
+    # that begins with it to the key that holds the whole condition (measured: a look-up that reads all of a tenant,
     # kept as a generic plan). Tell it the truth about a young database: one tenant has all the rows.
     op.execute(
         "SELECT pg_restore_attribute_stats('schemaname', 'public', 'relname', "

@@ -433,7 +433,7 @@ def _mentions() -> None:
         CHECK (entity_a < entity_b)
     ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05)""")
     enable_tenancy("entity_pairs", owner=SAME_TENANT)
-    # When a memory was last extracted from: a row of its own, so that extracting does not rewrite the memory's wide row.
+    # When a memory was last extracted from: a row of its own, so that extracting does not rewrite the wide row.
     op.execute("""
     CREATE TABLE extractions (
         tenant_id uuid NOT NULL,

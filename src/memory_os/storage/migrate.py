@@ -107,7 +107,14 @@ def _ensure_roles(connection: Connection) -> None:
     # Since Postgres 16 whoever creates a role is a member of it, but may neither become it nor use its rights.
     may = text("SELECT pg_has_role(current_user, :role, 'SET') AND pg_has_role(current_user, :role, 'USAGE')")
     if not connection.execute(may, {"role": OWNER}).scalar():
-        connection.execute(text(f"GRANT {OWNER} TO CURRENT_USER WITH SET TRUE, INHERIT TRUE"))
+        try:
+            connection.execute(text(f"GRANT {OWNER} TO CURRENT_USER WITH SET TRUE, INHERIT TRUE"))
+        except DBAPIError as error:
+            login = connection.engine.url.username or "this login"
+            raise StartupError(
+                f"{login} is no member of {OWNER} and may not become one: have an administrator run "
+                f"GRANT {OWNER} TO {login}"
+            ) from error
     _ensure_extension(connection)
     connection.execute(text(f"GRANT USAGE ON SCHEMA public TO {OWNER}, {APP}, {WORKER}"))
     connection.execute(text(f"GRANT CREATE ON SCHEMA public TO {OWNER}"))

@@ -373,7 +373,7 @@ async def test_a_deleted_entity_takes_its_names_links_and_edges_along(
     assert answer.status_code == 200
     assert answer.json()["deleted"] == 1
     for table in ("entity_links", "edges"):
-        assert rows_of(database_urls, f"SELECT id FROM {table}") == []  # noqa: S608 - two names above
+        assert rows_of(database_urls, f"SELECT id FROM {table}") == []
     assert len(rows_of(database_urls, "SELECT 1 FROM entity_names")) == 1
     event = rows_of(database_urls, "SELECT * FROM outbox_events ORDER BY id DESC")[0]
     assert (event["event_type"], event["aggregate_type"], event["version"]) == ("GRAPH_DELETE", "entity", 2)

@@ -72,7 +72,7 @@ async def test_a_record_is_indexed_for_text_search_and_the_index_follows_a_chang
     record = await store(client, layer, tenant.headers(), summary="Rollbacks of src/deploy.py")
 
     def found(word: str, configuration: str = "english") -> int:
-        query = f"SELECT count(*) AS n FROM {layer}s WHERE search @@ to_tsquery('{configuration}', '{word}')"  # noqa: S608 - words of this test
+        query = f"SELECT count(*) AS n FROM {layer}s WHERE search @@ to_tsquery('{configuration}', '{word}')"
         return rows_of(database_urls, query)[0]["n"]
 
     assert (found("deploying"), found("rollback"), found("fridays", "simple"), found("canary")) == (1, 1, 1, 0)

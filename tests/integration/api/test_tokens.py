@@ -64,7 +64,7 @@ async def test_secrets_are_nowhere_in_the_database(
     secret = made["token"].split("_", 2)[2]
     with psycopg.connect(database_urls.owner_url) as connection:
         for table in ("tokens", "audit_log", "idempotency_keys"):
-            rows = connection.execute(f"SELECT t::text FROM {table} t").fetchall()  # noqa: S608 - names from above
+            rows = connection.execute(f"SELECT t::text FROM {table} t").fetchall()
             assert rows, table
             assert not any(secret in row[0] or secret.encode().hex() in row[0] for row in rows)
 

@@ -21,7 +21,7 @@ def test_mention_weights_are_equal_bit_for_bit(database: Connection) -> None:
     counts = [dice.choice([1, 2, 3, 7, 20, 25, 1000]) for _ in confidences]
     weight = MENTION_WEIGHT_SQL.format(confidence="given.confidence", occurrences="given.occurrences")
     rows = database.execute(
-        f"SELECT {weight} FROM unnest(%s::float8[], %s::int[]) WITH ORDINALITY"  # noqa: S608 - a constant of ours
+        f"SELECT {weight} FROM unnest(%s::float8[], %s::int[]) WITH ORDINALITY"
         " AS given(confidence, occurrences, place) ORDER BY place",
         [confidences, counts],
     ).fetchall()
@@ -30,5 +30,5 @@ def test_mention_weights_are_equal_bit_for_bit(database: Connection) -> None:
 
 def test_co_occurrence_weights_are_equal_bit_for_bit(database: Connection) -> None:
     weight = CO_OCCURRENCE_WEIGHT_SQL.format(records="records")
-    rows = database.execute(f"SELECT {weight} FROM generate_series(1, 500) AS given(records)").fetchall()  # noqa: S608
+    rows = database.execute(f"SELECT {weight} FROM generate_series(1, 500) AS given(records)").fetchall()
     assert [row[0] for row in rows] == [co_occurrence_weight(records) for records in range(1, 501)]
