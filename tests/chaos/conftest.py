@@ -88,8 +88,7 @@ class Rig:
 
         def working() -> bool:
             assert worker.process.poll() is None, worker.log.read_text()
-            row = self.seen.worker(worker.pid)
-            return row is not None and row["state"] != "starting"
+            return self.seen.worker(worker.pid).get("state", "starting") != "starting"
 
         wait_for(working, seconds=START_S, what="the worker")
         return worker

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -92,10 +93,20 @@ class Observer:
         )
         return Holder(**found[0]) if found and found[0]["events"] else None
 
-    def worker(self, pid: int) -> dict[str, Any] | None:
-        """The row of a worker, by its process id."""
+    def worker(self, pid: int) -> dict[str, Any]:
+        """The row of a worker, by its process id; empty before its first heartbeat."""
         found = self.rows("SELECT * FROM workers WHERE pid = %(pid)s ORDER BY started_at DESC LIMIT 1", pid=pid)
-        return found[0] if found else None
+        return found[0] if found else {}
+
+    def is_idle(self, pid: int, *, since: datetime) -> bool:
+        """Whether a worker has said after a moment that it has nothing in hand."""
+        row = self.worker(pid)
+        return row["state"] == "idle" and row["last_seen"] > since
+
+    def now(self) -> datetime:
+        """The time by the database's clock."""
+        moment: datetime = self.rows("SELECT clock_timestamp() AS now")[0]["now"]
+        return moment
 
     def backends(self, condition: str) -> int:
         """How many of the workers' connections to this database meet a condition on `pg_stat_activity`."""

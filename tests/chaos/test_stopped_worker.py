@@ -28,7 +28,7 @@ def test_a_worker_stopped_in_mid_batch_leaves_nothing_in_hand(rig: Rig, seed: in
         os.kill(held.pid, signal.SIGCONT)
         assert worker.process.wait(STOP_S) == 0
         assert seen.queue().get("leased", 0) == 0
-        assert (seen.worker(held.pid) or {})["state"] == "stopped"
+        assert seen.worker(held.pid)["state"] == "stopped"
         written = load.finish()
     assert seen.queue()["pending"] > 0
     rig.start_worker()
@@ -65,8 +65,9 @@ def test_a_worker_that_sleeps_past_its_lease_changes_nothing(rig: Rig, seed: int
     assert written.retried == 0  # no caller has to wait for what the sleeper has locked
     seen.wait_until_drained()  # by the other one alone
     before = seen.dump()
+    woken = seen.now()
     os.kill(asleep.pid, signal.SIGCONT)
-    wait_for(lambda: (seen.worker(asleep.pid) or {}).get("stale_acks") or _noticed(rig), what="the late worker's news")
+    wait_for(lambda: seen.is_idle(asleep.pid, since=woken), what="the end of what the late worker had in hand")
     assert differences(before, seen.dump()) == []
     seen.check_nothing_lost(written)
     assert rig.errors() == []
@@ -88,7 +89,3 @@ def test_what_a_dead_worker_derived_is_not_left_behind_by_a_deletion(rig: Rig, s
     rig.start_worker()
     seen.check_nothing_lost(written)
     assert rig.errors() == []
-
-
-def _noticed(rig: Rig) -> bool:
-    return any("lease_lost" in log.read_text() for log in rig.logs())
