@@ -1,8 +1,6 @@
-"""The canonical store: tenants, memories, entities, business records, edges, and what is derived from them."""
+"""The canonical store: tenants, memories, entities, business records, links and edges."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from alembic import op
 from rls import SAME_TENANT, enable_tenancy
@@ -52,7 +50,6 @@ def upgrade() -> None:
     _records()
     _entity_links()
     _edges()
-    _mentions()
     _service_tables()
 
 
@@ -61,9 +58,6 @@ def downgrade() -> None:
     for table in (
         "audit_log",
         "idempotency_keys",
-        "extractions",
-        "mentions",
-        "entity_pairs",
         "edges",
         "entity_links",
         "observations",
@@ -79,8 +73,6 @@ def downgrade() -> None:
     ):
         op.execute(f"DROP TABLE {table} CASCADE")
     for function in (
-        "mentions_of_deleted()",
-        "mentions_count()",
         "entity_names_sync()",
         "authenticate(text, bytea)",
         "memory_os_text_of(text[])",
@@ -259,6 +251,7 @@ def _entities() -> None:
     op.execute("CREATE INDEX entities_declared ON entities (tenant_id) WHERE declared")
     op.execute("CREATE INDEX entities_by_name ON entities (tenant_id, canonical_name)")
     op.execute("CREATE INDEX entities_aliases ON entities USING gin (aliases)")
+    enable_tenancy("entities", visibility=True, owner=SAME_TENANT)
 
     # Array operators are not leakproof, so an alias look-up under a policy could not use the GIN index; equality can.
     op.execute("""
@@ -387,88 +380,6 @@ def _edges() -> None:
         op.execute(f"CREATE INDEX edges_by_{side} ON edges (tenant_id, {side}) WHERE {side} IS NOT NULL")
     op.execute("CREATE INDEX edges_by_time ON edges (tenant_id, created_at, id)")
     enable_tenancy("edges", worker_grants="SELECT, UPDATE")
-
-
-def _mentions() -> None:
-    # No foreign keys, which cost a third of an insert: the worker inserts under a lock on the memories' rows, and a
-    # trigger takes a memory's mentions with it. Entities may go while names are still being resolved to them.
-    op.execute("""
-    CREATE TABLE mentions (
-        tenant_id uuid NOT NULL,
-        memory_id uuid NOT NULL,
-        canonical_name text NOT NULL CHECK (canonical_name <> ''),
-        entity_id uuid NOT NULL,
-        name text NOT NULL,
-        occurrences int NOT NULL CHECK (occurrences > 0),
-        confidence double precision NOT NULL CHECK (confidence BETWEEN 0 AND 1),
-        spans int[] NOT NULL,
-        seen timestamptz NOT NULL,
-        extractor text NOT NULL,
-        extractor_version int NOT NULL,
-        PRIMARY KEY (tenant_id, memory_id, canonical_name)
-    ) WITH (autovacuum_vacuum_scale_factor = 0.05)""")
-    op.execute("CREATE INDEX mentions_by_entity ON mentions (tenant_id, entity_id, confidence DESC)")
-    op.execute("CREATE INDEX mentions_by_name ON mentions (tenant_id, canonical_name)")
-    # A name that only a hidden memory mentions is hidden too: the sub-selects run under the reader's own policies.
-    enable_tenancy(
-        "mentions",
-        owner=SAME_TENANT,
-        narrower="EXISTS (SELECT 1 FROM memories m WHERE m.tenant_id = mentions.tenant_id "
-        "AND m.id = mentions.memory_id)",
-    )
-    enable_tenancy(
-        "entities",
-        visibility=True,
-        owner=SAME_TENANT,
-        narrower="declared OR EXISTS (SELECT 1 FROM mentions m WHERE m.tenant_id = entities.tenant_id "
-        "AND m.entity_id = entities.id)",
-    )
-    op.execute("""
-    CREATE TABLE entity_pairs (
-        tenant_id uuid NOT NULL,
-        entity_a uuid NOT NULL,
-        entity_b uuid NOT NULL,
-        records int NOT NULL CHECK (records > 0),
-        PRIMARY KEY (tenant_id, entity_a, entity_b),
-        CHECK (entity_a < entity_b)
-    ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05)""")
-    enable_tenancy("entity_pairs", owner=SAME_TENANT)
-    # When a memory was last extracted from: a row of its own, so that extracting does not rewrite the wide row.
-    op.execute("""
-    CREATE TABLE extractions (
-        tenant_id uuid NOT NULL,
-        memory_id uuid NOT NULL,
-        extractor text NOT NULL,
-        extractor_version int NOT NULL,
-        at timestamptz NOT NULL DEFAULT now(),
-        PRIMARY KEY (tenant_id, memory_id),
-        FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, id) ON DELETE CASCADE
-    )""")
-    enable_tenancy("extractions")
-    op.execute("""
-    CREATE FUNCTION mentions_of_deleted() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, public AS $$
-    BEGIN
-        DELETE FROM mentions AS m USING old_rows AS o WHERE m.tenant_id = o.tenant_id AND m.memory_id = o.id;
-        RETURN NULL;
-    END $$""")
-    op.execute("ALTER FUNCTION mentions_of_deleted() OWNER TO memory_os_owner")
-    op.execute(
-        "CREATE TRIGGER mentions_of_deleted AFTER DELETE ON memories "
-        "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION mentions_of_deleted()"
-    )
-    # The trigger functions stand in a file of their own: they are the exactness of every weight in the graph.
-    op.execute(Path(__file__).with_name("mentions_count.sql").read_text())
-    op.execute("ALTER FUNCTION mentions_count() OWNER TO memory_os_owner")
-    for event, referencing in (
-        ("INSERT", "NEW TABLE AS new_rows"),
-        ("DELETE", "OLD TABLE AS old_rows"),
-        ("UPDATE", "OLD TABLE AS old_rows NEW TABLE AS new_rows"),
-    ):
-        op.execute(
-            f"CREATE TRIGGER mentions_count_{event.lower()} AFTER {event} ON mentions "
-            f"REFERENCING {referencing} FOR EACH STATEMENT EXECUTE FUNCTION mentions_count()"
-        )
 
 
 def _service_tables() -> None:

@@ -88,7 +88,7 @@ class Rig:
 
         def working() -> bool:
             assert worker.process.poll() is None, worker.log.read_text()
-            return self.seen.worker(worker.pid).get("state", "starting") != "starting"
+            return self.seen.worker(worker.pid).get("state") not in (None, "starting")
 
         wait_for(working, seconds=START_S, what="the worker")
         return worker

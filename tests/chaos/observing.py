@@ -101,7 +101,7 @@ class Observer:
     def is_idle(self, pid: int, *, since: datetime) -> bool:
         """Whether a worker has said after a moment that it has nothing in hand."""
         row = self.worker(pid)
-        return row["state"] == "idle" and row["last_seen"] > since
+        return bool(row["state"] == "idle" and row["last_seen"] > since)
 
     def now(self) -> datetime:
         """The time by the database's clock."""

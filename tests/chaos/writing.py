@@ -104,6 +104,7 @@ class Client:
         self._api = api
         self._token = token
         self._name = name
+        self._seed = seed
         self._source = random.Random(seed)
         self._pace = pace
         self._number = 0
@@ -188,7 +189,7 @@ class Client:
         return self._number
 
     def _send(self, http: httpx.Client, method: str, path: str, body: object = None) -> httpx.Response:
-        headers = {"Idempotency-Key": f"{self._name}-{self._next()}"} if method == "POST" else {}
+        headers = {"Idempotency-Key": f"{self._seed}:{self._next()}"} if method == "POST" else {}
         deadline = monotonic() + PATIENCE_S
         while True:
             try:

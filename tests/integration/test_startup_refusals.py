@@ -18,6 +18,7 @@ from tests.fixtures.waiting import wait_for
 
 from memory_os.embedded.postgres import EmbeddedPostgres
 from memory_os.storage.migrate import downgrade
+from memory_os.storage.revision import SCHEMA_REVISION
 
 Environment = dict[str, str]
 
@@ -107,8 +108,8 @@ def test_a_schema_that_is_not_at_head_is_refused(
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     assert "at revision 9999, this version needs" in _refusal(good, tmp_path, "api", "--port", "0")
     with psycopg.connect(database_urls.owner_url) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0002'")
-    downgrade(database_urls.owner_url, "0001")
+        connection.execute("UPDATE alembic_version SET version_num = %s", (SCHEMA_REVISION,))
+    downgrade(database_urls.owner_url, "-1")
     assert "run `memory-os migrate`" in _refusal(good, tmp_path, "api", "--port", "0")
     downgrade(database_urls.owner_url, "base")
     assert "run `memory-os migrate`" in _refusal(good, tmp_path, "api", "--port", "0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import time
@@ -40,7 +41,11 @@ ACTORS = {
     "pruner": pruner.run,
 }
 STOP_S = 8.0
-"""Seconds that the work in hand gets after SIGTERM; then it is given back by its lease running out."""
+"""Seconds that the work in hand gets after SIGTERM; then it is called off and given back."""
+
+LEAVE_S = 9.5
+"""Seconds after SIGTERM at which the process ends whatever still hangs: even giving back may, with a frozen Postgres, and
+then the leases running out do it."""
 
 
 def run_worker(settings: Settings) -> None:
@@ -69,9 +74,20 @@ async def _run(settings: Settings) -> None:
         stack.push_async_callback(graph.backend.close)
         context = await stack.enter_async_context(open_worker(settings, embedder, graph.backend))
         loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            context.stopping.set()
+            loop.call_later(LEAVE_S, _leave, context)
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, context.stopping.set)
+            loop.add_signal_handler(number, stop)
         await run_actors(context)
+
+
+def _leave(context: WorkerContext) -> None:
+    """End at once: nothing is lost, since every event is taken again when its lease has run out."""
+    log.warning("worker_left", worker_id=str(context.worker_id), done=context.tally.done)
+    os._exit(0)
 
 
 @asynccontextmanager

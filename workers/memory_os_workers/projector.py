@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -67,23 +68,32 @@ async def take_turn(context: WorkerContext, tenant_id: UUID) -> None:
     lease = await context.queue.lease(tenant_id)
     if lease is None:
         return
+    claimed: list[int] = []
     context.tally.busy += 1
     try:
         async with hold(context, lease):
             await context.backend.take_fence(tenant_id, str(lease.token))
-            await _drain(context, lease)
+            await _drain(context, lease, claimed)
     except GraphUnavailableError as error:
         _open_breaker(context, error)
+        await _give_back(context, lease, claimed, f"{type(error).__name__}: {error}")
     except (LeaseLostError, FenceLostError):
         log.warning("lease_lost", tenant_id=str(tenant_id))
+    except asyncio.CancelledError:
+        await _give_back(context, lease, claimed, None)
+        raise
+    except Exception as error:
+        if is_connection_loss(error):
+            await _give_back(context, lease, claimed, f"{type(error).__name__}: {error}")
+        raise
     finally:
         context.tally.busy -= 1
         context.projector.forget(tenant_id)
         await context.queue.release(lease)
 
 
-async def _drain(context: WorkerContext, lease: Lease) -> None:
-    """Claim and project batch after batch.
+async def _drain(context: WorkerContext, lease: Lease, claimed: list[int]) -> None:
+    """Claim and project batch after batch, and note in `claimed` what was taken.
 
     Three of them are in hand at once, each in another place: one is read and extracted from, one is derived in
     Postgres, one is written to the graph.
@@ -92,28 +102,43 @@ async def _drain(context: WorkerContext, lease: Lease) -> None:
     ahead: list[Batch] = []  # the two batches before the one in hand: those that it was loaded beside
     try:
         for turn in range(BATCHES_A_TURN):
-            batch = await (loading or _load(context, lease))
+            batch = await (loading or _load(context, lease, claimed))
             loading = None
             if batch is None:
-                return
+                break
             if turn + 1 < BATCHES_A_TURN:
-                loading = asyncio.create_task(_load(context, lease))
+                loading = asyncio.create_task(_load(context, lease, claimed))
             await _advance(context, lease, batch, ahead)
             ahead = [*ahead[-1:], batch]
-    finally:
-        if loading is not None and (rest := await loading) is not None:
-            await context.queue.refund(lease, [event.id for event in rest.events], None, 0.0)
         if ahead:
             await ahead[-1].written()
+    except BaseException:
+        await _wind_up([loading, *(batch.writing for batch in ahead)])
+        raise
 
 
-async def _load(context: WorkerContext, lease: Lease) -> Batch | None:
+async def _wind_up(steps: Sequence[asyncio.Task[Any] | None]) -> None:
+    """After a failure: wait for the steps that are under way, whatever they end with, so that nothing more is claimed.
+
+    Where the turn itself is called off (the worker stops, or has lost the lease) they are called off with it: a graph
+    that hangs would keep them for longer than a stop may take.
+    """
+    under_way = [step for step in steps if step is not None]
+    turn = asyncio.current_task()
+    if turn is not None and turn.cancelling():
+        for step in under_way:
+            step.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)
+
+
+async def _load(context: WorkerContext, lease: Lease, claimed: list[int]) -> Batch | None:
     """Claim the next batch and load it; None when there is none, or when no more may be taken."""
     if context.stopping.is_set() or context.breaker.state != "closed":
         return None
     events = await context.queue.claim(lease, context.settings.worker_batch_size)
     if not events:
         return None
+    claimed += [event.id for event in events]
     try:
         return Batch(events, await context.projector.load(lease, events))
     except Exception as error:  # noqa: BLE001 - whatever it is, `_divide` finds the event that causes it
@@ -179,12 +204,11 @@ async def _divide(context: WorkerContext, lease: Lease, events: Sequence[Claimed
 
     Raises:
         LeaseLostError: The tenant is somebody else's; the events are theirs to project.
-        Exception: What kept the infrastructure from answering, after the events were given back.
+        Exception: What kept the infrastructure from answering.
     """
     if isinstance(error, FenceLostError | LeaseLostError):
         raise LeaseLostError from error
     if isinstance(error, GraphUnavailableError) or is_connection_loss(error):
-        await _give_back(context, lease, events, error)
         raise error
     if len(events) == 1:
         await _fail(context, lease, events[0], error)
@@ -212,14 +236,15 @@ async def _fail(context: WorkerContext, lease: Lease, event: ClaimedEvent, error
     )
 
 
-async def _give_back(context: WorkerContext, lease: Lease, events: Sequence[ClaimedEvent], error: Exception) -> None:
-    """Refund the attempts of events that the infrastructure kept from being projected.
+async def _give_back(context: WorkerContext, lease: Lease, claimed: Sequence[int], reason: str | None) -> None:
+    """Refund the attempts of what the infrastructure, or a stop, has kept from being projected.
 
+    All of a turn's events are named, since those that are settled are not the lease's any more and stay as they are.
     When it is Postgres that went away, the refund can't be written: the leases run out and the events come back with
     the attempt spent, which is the safe side.
     """
     try:
-        await context.queue.refund(lease, [event.id for event in events], f"{type(error).__name__}: {error}", 0.0)
+        await context.queue.refund(lease, claimed, reason, 0.0)
     except Exception as lost:
         if not is_connection_loss(lost):
             raise

@@ -108,7 +108,8 @@ class ActiveCall:
         if key is None or self._request.method != "POST":
             return None
         principal = f"{self.principal.token_id}:{self.principal.user_id or ''}"
-        parts = (self._request.method.encode(), str(self._request.url.path).encode(), await self._request.body())
+        url = self._request.url
+        parts = (self._request.method.encode(), url.path.encode(), url.query.encode(), await self._request.body())
         return Attempt.of(key, principal, self._request.auth, b"\0".join(parts))
 
 

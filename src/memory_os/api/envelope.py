@@ -21,7 +21,7 @@ from memory_os.errors import FieldError, InvalidInputError, RateLimitedError
 from memory_os.metrics import REQUEST_SECONDS
 
 log = structlog.get_logger("memory_os.access")
-_REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 def request_envelope(app: ASGIApp) -> ASGIApp:
@@ -35,7 +35,7 @@ def request_envelope(app: ASGIApp) -> ASGIApp:
             await app(scope, receive, send)
             return
         given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
-        request_id = given if _REQUEST_ID.match(given) else str(new_id())
+        request_id = given if _REQUEST_ID.fullmatch(given) else str(new_id())
         scope.setdefault("state", {})["request_id"] = request_id
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)

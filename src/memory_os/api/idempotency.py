@@ -47,7 +47,7 @@ class Attempt:
 
     @classmethod
     def of(cls, key: str, principal: str, bearer: str, request: bytes) -> Attempt:
-        """An attempt from the request's parts; `request` is method, path and body in one."""
+        """An attempt from the request's parts; `request` is method, path, query and body in one."""
         digest = hashlib.sha256(request).digest()
         seal = hashlib.sha256(b"\0".join((b"memory-os-answer", bearer.encode(), key.encode(), digest))).digest()
         return cls(key, principal, digest, seal)

@@ -11,8 +11,8 @@ from msgspec import Meta
 NO_NUL = r"^[^\x00]*$"
 """Postgres can't hold U+0000, so it is refused at the door."""
 
-USER_PATTERN = r"^[^\x00-\x1f]*$"
-"""Users travel in headers too, which hold no control characters."""
+USER_PATTERN = r"^[^\x00-\x1f]*$(?!\n)"
+"""Users travel in headers too, which hold no control characters; `$` alone would let Python pass a last newline."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
 Title = Annotated[str, Meta(min_length=1, max_length=500, pattern=NO_NUL)]

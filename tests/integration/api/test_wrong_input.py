@@ -172,7 +172,7 @@ async def test_every_call_refuses_a_parameter_that_it_does_not_know_or_gets_twic
 WRONG_PARAMETERS = {
     "limit": ["0", "201", "-1", "x", "", "1.5", "٣", "9" * 40, "null", "true"],
     "tag": ["", "a%00b", "x" * 201],
-    "user_id": ["", "a%1Fb", "x" * 201],
+    "user_id": ["", "a%1Fb", "x" * 201, "a%0A"],
     "label": ["Banana", "skill", ""],
     "status": ["gone", "%ED%A0%80"],
     "created_after": ["1767225600", "0.5", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z", "now", ""],
@@ -273,6 +273,7 @@ async def test_one_memory_is_read_as_strictly_as_a_batch(client: httpx.AsyncClie
         ({"edges": [{"type": "SUPPORTS", "to": nowhere, "more": 1}]}, "/edges/0/more"),
         ({"readers": {"users": ["a"], "roles": []}}, "/readers/roles"),
         ({"id": 7}, "/id"),
+        ({"user_id": "a\n"}, "/user_id"),
     ]
     for change, pointer in changes:
         body = {**MEMORY, **change}
@@ -335,7 +336,7 @@ async def test_json_may_name_its_charset_or_nothing_and_lines_are_for_batches(
 async def test_a_header_that_can_not_be_is_refused(client: httpx.AsyncClient, tenant: TestTenant) -> None:
     wrong: list[dict[str, bytes]] = [
         *({"Idempotency_Key": value} for value in (b"", b" ", b"a b", b"\xc3\xa9", b"x" * 201)),
-        *({"X_Memory_User": value} for value in (b"", b"\xff", b"x" * 201, b"a\x1fb")),
+        *({"X_Memory_User": value} for value in (b"", b"\xff", b"x" * 201, b"a\x1fb", b"a\n")),
         *({"X_Memory_Groups": value} for value in (b"cooks", b"")),
     ]
     for more in wrong:
@@ -350,7 +351,7 @@ async def test_a_version_that_no_record_gave_is_refused(client: httpx.AsyncClien
 
 
 async def test_a_request_id_is_kept_if_it_is_tame(client: httpx.AsyncClient, tenant: TestTenant) -> None:
-    for given in ("request-0001", "a" * 65, "short", "a b c d e f", "<script>alert()"):
+    for given in ("request-0001", "a" * 65, "short", "a b c d e f", "<script>alert()", "request-0001\n"):
         for path in ("/livez", "/v1/memories", "/v1/nothing"):
             answer = await client.get(path, headers={**tenant.headers(), "X-Request-Id": given})
             assert (answer.headers["x-request-id"] == given) == (given == "request-0001")
@@ -363,6 +364,17 @@ async def test_a_user_is_the_same_in_a_header_and_in_a_body(client: httpx.AsyncC
     restricted = {**MEMORY, "visibility": "restricted", "readers": {"groups": ["Bäcker"]}}
     by_header = await client.post("/v1/memories", json=restricted, headers=headers)
     assert by_body.json()["memory"]["user_id"] == by_header.json()["memory"]["user_id"] == "Zoë"
+
+
+async def test_a_key_belongs_to_the_whole_address(
+    client: httpx.AsyncClient, tenant: TestTenant, root: dict[str, str]
+) -> None:
+    here = {"tenant_id": str(tenant.tenant_id)}
+    made = await client.post("/v1/tokens", json={"role": "reader", **here}, headers=root)
+    path, headers = f"/v1/tokens/{made.json()['id']}/rotate", {**root, "Idempotency-Key": "one"}
+    assert (await client.post(path, params=here, headers=headers)).status_code == 200
+    elsewhere = await client.post(path, params={"tenant_id": str(uuid4())}, headers=headers)
+    assert _problem(elsewhere, 409)["type"].endswith(":idempotency-key-reused")
 
 
 # --- bounds of the service

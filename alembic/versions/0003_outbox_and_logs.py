@@ -5,8 +5,8 @@ from __future__ import annotations
 from alembic import op
 from rls import enable_tenancy
 
-revision = "0002"
-down_revision = "0001"
+revision = "0003"
+down_revision = "0002"
 branch_labels = None
 depends_on = None
 
