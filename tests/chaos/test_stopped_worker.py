@@ -6,12 +6,15 @@ import os
 import signal
 
 import httpx
+import psutil
 import pytest
 from tests.chaos.conftest import Rig
 from tests.chaos.observing import differences
 from tests.chaos.processes import LEASE_S, freeze_in_mid_batch
 from tests.chaos.writing import write
 from tests.fixtures.waiting import wait_for
+
+from memory_os.embedded.postgres import EmbeddedPostgres
 
 pytestmark = pytest.mark.chaos
 
@@ -51,6 +54,21 @@ def test_a_worker_stopped_while_the_graph_hangs_gives_up_in_time(rig: Rig, seed:
         written = load.finish()
     rig.start_worker()
     seen.check_nothing_lost(written)
+    assert rig.errors() == []
+
+
+def test_a_worker_stopped_while_postgres_hangs_leaves_in_time(rig: Rig, postgres_server: EmbeddedPostgres) -> None:
+    worker = rig.start_worker()
+    assert postgres_server.pid is not None
+    master = psutil.Process(postgres_server.pid)
+    frozen = [master, *master.children(recursive=True)]
+    try:
+        for process in frozen:
+            process.suspend()
+        assert worker.stop(seconds=STOP_S) == 0
+    finally:
+        for process in frozen:
+            process.resume()
     assert rig.errors() == []
 
 

@@ -164,8 +164,8 @@ async def test_every_call_refuses_a_parameter_that_it_does_not_know_or_gets_twic
             problem = _problem(await api.call(operation, ids, headers, {name: "1"}), 422)
             assert f"/{name}" in _pointers(problem), (operation.name, problem)
         for name, _ in operation.query_parameters():
-            query = [(name, "1"), (name, "2")]
-            answer = await client.request(operation.method, operation.url(ids), params=query, headers=headers)
+            twice = httpx.QueryParams([(name, "1"), (name, "2")])
+            answer = await client.request(operation.method, operation.url(ids), params=twice, headers=headers)
             assert f"/{name}" in _pointers(_problem(answer, 422)), operation.name
 
 
