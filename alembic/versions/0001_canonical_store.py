@@ -131,7 +131,7 @@ def _tenants() -> None:
     op.execute("""
     CREATE FUNCTION authenticate(given_prefix text, given_hash bytea)
     RETURNS TABLE (tenant_id uuid, token_id uuid, role text, scopes text[], user_id text, groups text[])
-    LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, public
+    LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     AS $$
         SELECT t.tenant_id, t.id, t.role, t.scopes, t.user_id, t.groups
         FROM public.tokens t JOIN public.tenants n ON n.tenant_id = t.tenant_id

@@ -74,12 +74,13 @@ def upgrade() -> None:
     enable_tenancy("extractions")
     op.execute("""
     CREATE FUNCTION mentions_of_deleted() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, public AS $$
+    SET search_path = pg_catalog, public, pg_temp AS $$
     BEGIN
         DELETE FROM mentions AS m USING old_rows AS o WHERE m.tenant_id = o.tenant_id AND m.memory_id = o.id;
         RETURN NULL;
     END $$""")
     op.execute("ALTER FUNCTION mentions_of_deleted() OWNER TO memory_os_owner")
+    op.execute("REVOKE ALL ON FUNCTION mentions_of_deleted() FROM PUBLIC")
     op.execute(
         "CREATE TRIGGER mentions_of_deleted AFTER DELETE ON memories "
         "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION mentions_of_deleted()"
@@ -87,6 +88,7 @@ def upgrade() -> None:
     # The trigger functions stand in a file of their own: they are the exactness of every weight in the graph.
     op.execute(Path(__file__).with_name("mentions_count.sql").read_text())
     op.execute("ALTER FUNCTION mentions_count() OWNER TO memory_os_owner")
+    op.execute("REVOKE ALL ON FUNCTION mentions_count() FROM PUBLIC")
     for event, referencing in (
         ("INSERT", "NEW TABLE AS new_rows"),
         ("DELETE", "OLD TABLE AS old_rows"),

@@ -84,7 +84,7 @@ def _outbox() -> None:
     op.execute("""
     CREATE FUNCTION outbox_gauges()
     RETURNS TABLE (tenant_id uuid, status text, events bigint, oldest_seconds double precision, last_id bigint)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     AS $$
         SELECT o.tenant_id, o.status, count(*), max(extract(epoch FROM clock_timestamp() - o.created_at)), max(o.id)
         FROM public.outbox_events o WHERE o.status IN ('pending', 'leased', 'dead')

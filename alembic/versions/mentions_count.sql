@@ -3,7 +3,7 @@
 -- changed the mentions (a worker, or a memory's deletion cascading), so the counts are exact whenever they are visible.
 -- It runs as the owner, so that a reader who deletes a memory also counts down names that only others' memories share.
 CREATE FUNCTION mentions_count() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public AS $$
+SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
     tenant uuid;
     counted record;

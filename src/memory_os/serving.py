@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 import uvicorn
 import uvloop
@@ -66,6 +67,18 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
         super().__init__(config)
         self._stopping = stopping
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at SIGTERM and Ctrl-C, and end with exit code 0: being told to stop is no failure."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop serving."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 
 import httpx
 import psutil
@@ -61,14 +62,17 @@ def test_a_worker_stopped_while_postgres_hangs_leaves_in_time(rig: Rig, postgres
     worker = rig.start_worker()
     assert postgres_server.pid is not None
     master = psutil.Process(postgres_server.pid)
+    master.suspend()
     frozen = [master, *master.children(recursive=True)]
     try:
         for process in frozen:
-            process.suspend()
+            with suppress(psutil.NoSuchProcess):  # of a connection that has ended meanwhile
+                process.suspend()
         assert worker.stop(seconds=STOP_S) == 0
     finally:
         for process in frozen:
-            process.resume()
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
     assert rig.errors() == []
 
 

@@ -44,8 +44,8 @@ STOP_S = 8.0
 """Seconds that the work in hand gets after SIGTERM; then it is called off and given back."""
 
 LEAVE_S = 9.5
-"""Seconds after SIGTERM at which the process ends whatever still hangs. With a frozen Postgres even giving back does, and
-then it is the leases running out that give back."""
+"""Seconds after SIGTERM at which the process ends whatever still hangs. With a frozen Postgres even giving back does;
+the leases run out then."""
 
 
 def run_worker(settings: Settings) -> None:

@@ -97,7 +97,8 @@ def canonical_float(value: object) -> float:
     """
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise GraphDataError(f"The graph takes a number here, not {type(value).__name__}.")
-    return _canonical(value)
+    # Zero has two signs and one place in a cache.
+    return _canonical(value) if value else float(value)
 
 
 @lru_cache(maxsize=4096)
