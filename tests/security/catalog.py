@@ -91,7 +91,7 @@ RULES = {
     ),
     "is a function that runs as its owner without a pinned search_path": (
         "SELECT proname FROM pg_proc p WHERE prosecdef AND pronamespace = 'public'::regnamespace AND NOT EXISTS "
-        "(SELECT 1 FROM unnest(proconfig) AS c WHERE c ~ '^search_path=pg_catalog, public(, pg_temp)?$')"
+        "(SELECT 1 FROM unnest(proconfig) AS c WHERE c ~ '^search_path=pg_catalog, public, pg_temp$')"
     ),
     "is a function that runs as its owner for everybody": (
         # A trigger's function can't be called, and whoever makes a trigger needs to own the table.
