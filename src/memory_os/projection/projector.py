@@ -229,7 +229,8 @@ async def _patch(tx: Transaction, loaded: Loaded, mentioned: Sequence[Mapping[st
         involved[mention.memory_id].add(mention.entity_id)
     touched = {UUID(entity_id) for group in involved.values() for entity_id in group} | wanted.entities
     ids = sorted(touched)
-    await tx.touched("prune_derived_entities", {**tenant, "ids": ids})
+    if unnamed := await tx.hot("lock_unnamed_entities", {**tenant, "ids": ids}):
+        await tx.touched("prune_derived_entities", {**tenant, "ids": [row["id"] for row in unnamed]})
     entities = {row["id"]: row for row in await tx.hot("projected_entities", {**tenant, "ids": ids})}
     return GraphPatch(
         entities=[entity_node(entities[ident]) for ident in ids if ident in entities],

@@ -123,7 +123,7 @@ class Rebuilder:
             await load("edges", GraphPatch(edges=[typed_edge(row) for row in rows]), len(rows))
         async for rows in self._pages(job, "page_of_links"):
             await load("links", GraphPatch(links=[link_edge(row) for row in rows]), len(rows))
-        await progress("swapping", done, total)
+        await progress("swapping", done, done)
         await self._backend.finish_rebuild(job.tenant_id, token)
 
     async def _memories(self, job: RebuildJob, rows: Sequence[dict[str, Any]]) -> GraphPatch:

@@ -105,6 +105,31 @@ async def test_a_deletion_takes_derived_entities_with_it_and_leaves_declared_one
         assert connection.execute("SELECT count(*) FROM entity_pairs").fetchone() == (0,)
 
 
+async def test_what_was_derived_but_never_written_leaves_nothing_behind(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext
+) -> None:
+    tenant = tenant_factory()
+    await store(client, tenant, "We met Bob Stone.")
+    await drain(worker)
+    lost = await store(client, tenant, "We met Ann Miller and Bob Stone.")
+    # A worker derives, and dies before it writes; then the memory is deleted.
+    lease = await worker.queue.lease(tenant.tenant_id)
+    assert lease is not None
+    events = await worker.queue.claim(lease, 10)
+    await worker.projector.derive(lease, await worker.projector.load(lease, events))
+    await worker.queue.refund(lease, [event.id for event in events], None, 0.0)
+    await worker.queue.release(lease)
+    await client.delete(f"/v1/memories/{lost}", headers=tenant.headers())
+    await drain(worker)
+    grown = await dump(worker, tenant.tenant_id)
+    assert {node.name for node in grown.entities.values()} == {"Bob Stone"}
+    listed = await client.get("/v1/memory/entities", params={"declared": False}, headers=tenant.headers())
+    assert [entity["name"] for entity in listed.json()["items"]] == ["Bob Stone"]
+    await request_rebuild(client, tenant)
+    await rebuild(worker)
+    assert await dump(worker, tenant.tenant_id) == grown
+
+
 async def test_a_changed_text_moves_its_mentions(
     client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext
 ) -> None:

@@ -1,2 +1,10 @@
-SELECT id, name, entity_type, declared, mention_occurrences, mention_confidence
-FROM entities WHERE tenant_id = %(tenant_id)s AND id = ANY (%(ids)s)
+-- Entities as the graph has them. A derived one that nothing names and nothing points at has no place there, even while
+-- its row is still to be pruned: a worker may have died before its memory ever reached the graph.
+SELECT e.id, e.name, e.entity_type, e.declared, e.mention_occurrences, e.mention_confidence
+FROM entities AS e
+WHERE e.tenant_id = %(tenant_id)s AND e.id = ANY (%(ids)s)
+  AND (e.declared OR e.mention_records > 0
+       OR EXISTS (SELECT 1 FROM edges AS g WHERE g.tenant_id = e.tenant_id AND g.source_entity_id = e.id)
+       OR EXISTS (SELECT 1 FROM edges AS g WHERE g.tenant_id = e.tenant_id AND g.target_entity_id = e.id)
+       OR EXISTS (SELECT 1 FROM entity_links AS l WHERE l.tenant_id = e.tenant_id AND l.entity_id = e.id)
+       OR EXISTS (SELECT 1 FROM entity_links AS l WHERE l.tenant_id = e.tenant_id AND l.target_entity_id = e.id))
