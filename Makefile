@@ -48,7 +48,7 @@ fix: $(VENV)/.dev ## Format, and mend what the linter can
 	@$(BIN)/ruff format .
 
 docs: $(VENV)/.dev ## Build the documentation into site/
-	@$(BIN)/mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.run ## Every benchmark, JSON into benchmarks/results/
 	@for b in writes projection retrieval rebuild; do $(BIN)/python benchmarks/$$b.py || exit 1; done

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.chaos.observing import Observer
-from tests.chaos.processes import START_S, ServiceProcess, UpStack, errors_in
+from tests.chaos.processes import START_S, ServiceProcess, UpStack, end_all, errors_in
 from tests.fixtures.falkor import FalkorProcess, find_free_port, run_falkor
 from tests.fixtures.postgres import DatabaseUrls, make_open_directory
 from tests.fixtures.service import TestTenant
@@ -35,7 +35,7 @@ def stack_of_session() -> Iterator[UpStack]:
     stack = UpStack(directory)
     yield stack
     if stack.up is not None:
-        stack.up.end()
+        end_all([stack.up])
     shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -124,5 +124,4 @@ def rig(tmp_path: Path, database_urls: DatabaseUrls, falkor: FalkorProcess, tena
         made.start_api()
         yield made
     finally:
-        for process in made.processes:
-            process.end()
+        end_all(made.processes)

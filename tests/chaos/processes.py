@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -71,17 +71,19 @@ class ServiceProcess:
         self.process.send_signal(signum)
         return self.process.wait(seconds)
 
-    def end(self) -> None:
-        """End it whatever state it is in."""
-        with suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGCONT)
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(15)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+
+def end_all(processes: Sequence[ServiceProcess]) -> None:
+    """End processes side by side, whatever state they are in."""
+    for each in processes:
+        if each.process.poll() is None:
+            each.process.send_signal(signal.SIGCONT)
+            each.process.terminate()
+    for each in processes:
+        try:
+            each.process.wait(15)
+        except subprocess.TimeoutExpired:
+            each.process.kill()
+            each.process.wait()
 
 
 class UpStack:

@@ -29,7 +29,7 @@ QUESTION = f"Who saw {NAMES[0]} at the harbour?"
 def test_an_outage_of_the_graph_costs_no_write_and_no_attempt(rig: Rig, seed: int, how: str) -> None:
     seen, falkor = rig.seen, rig.falkor
     worker = rig.start_worker()
-    with write(seen.api, seen.token, seed, clients=3, least=50, pace=0.05) as load:
+    with write(seen.api, seen.token, seed, clients=3, least=50, pace=0.2) as load:
         wait_for(lambda: load.running and seen.queue().get("done", 0) >= 20, what="the first projected events")
         begun, stored = monotonic(), load.stored
         _take_away(falkor, how)

@@ -25,7 +25,7 @@ STOP_S = 10.0
 
 def test_a_worker_stopped_in_mid_batch_leaves_nothing_in_hand(rig: Rig, seed: int) -> None:
     seen = rig.seen
-    with write(seen.api, seen.token, seed, clients=2, least=150) as load:
+    with write(seen.api, seen.token, seed, clients=2, least=120) as load:
         worker = rig.start_worker()
         held = freeze_in_mid_batch(seen)
         os.kill(held.pid, signal.SIGTERM)
@@ -98,7 +98,7 @@ def test_a_worker_that_sleeps_past_its_lease_changes_nothing(rig: Rig, seed: int
 def test_what_a_dead_worker_derived_is_not_left_behind_by_a_deletion(rig: Rig, seed: int) -> None:
     """It died between Postgres and the graph: rows tell of memories that the graph has never seen."""
     seen = rig.seen
-    with write(seen.api, seen.token, seed, clients=2, least=250) as load:
+    with write(seen.api, seen.token, seed, clients=2, least=150) as load:
         rig.start_worker()
         held = freeze_in_mid_batch(seen, lambda: bool(seen.derived_alone()))
         os.kill(held.pid, signal.SIGKILL)
