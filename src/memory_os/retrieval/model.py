@@ -62,7 +62,14 @@ class RetrievalRequest(Struct, forbid_unknown_fields=True, frozen=True):
         Meta(max_length=1, description="`history` brings superseded, expired, archived and retracted ones too."),
     ] = []
     limits: Limits = Limits()
-    budget_tokens: Annotated[int, Meta(ge=1, le=32_000, description="Most tokens of the serialized pack.")] = 2_000
+    budget_tokens: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=32_000,
+            description="Most tokens of the serialized pack; the default holds eight memories with their paths.",
+        ),
+    ] = 4_000
     arms: Arms = Arms()
     conversation_id: Key | None = None
     wait_for: Position | None = None

@@ -124,7 +124,7 @@ async def test_with_the_embedder_down_words_answer(
         "embedding_url": endpoint.url,
         "embedding_model": "served",
         "memory_os_allow_test_embedder": False,
-        "embedding_timeout_s": 0.5,
+        "embedding_timeout_s": 2.0,
     }
     async with open_services(service_settings.model_copy(update=update)) as services:
         transport = httpx.ASGITransport(app=create_app(services))  # type: ignore[arg-type] # as above
