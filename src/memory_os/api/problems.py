@@ -125,7 +125,7 @@ def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[
         return problem_response(request, ConflictError("a record that this one points at has just been deleted"))
     if isinstance(cause, pg.IntegrityError):
         return problem_response(request, ConflictError("the change contradicts what is stored"))
-    if isinstance(error, PoolTimeoutError) or is_connection_loss(error):
+    if isinstance(error, PoolTimeoutError) or isinstance(cause, pg.LockNotAvailable) or is_connection_loss(error):
         log.warning("database_unavailable", error_class=type(cause).__name__)
         return problem_response(
             request, UnavailableError("the database does not answer; nothing was stored", headers={"Retry-After": "2"})

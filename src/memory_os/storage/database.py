@@ -34,9 +34,12 @@ _AWAY = ("08", "53", "57")
 _ENTER = (
     "SELECT set_config('role', %(db_role)s, true), set_config('memory_os.tenant_id', %(tenant)s, true), "
     "set_config('memory_os.role', %(role)s, true), set_config('memory_os.user_id', %(user)s, true), "
-    "set_config('memory_os.groups', %(groups)s, true)"
+    "set_config('memory_os.groups', %(groups)s, true), "
+    # A process that freezes inside a transaction must not keep its locks: nobody else could change those rows.
+    "set_config('idle_in_transaction_session_timeout', '10s', true)"
 )
 
+_ENTER_DURABLE = _ENTER + ", set_config('lock_timeout', '15s', true)"
 _ENTER_WITHOUT_WAITING = _ENTER + ", set_config('synchronous_commit', 'off', true)"
 
 
@@ -142,7 +145,7 @@ class Database:
     def __init__(self, url: str, *, pool_size: int = 10, prepare: bool = True, durable: bool = True) -> None:
         # psycopg prepares a statement at its fifth use; behind a transaction pooler that must be off.
         arguments: dict[str, Any] = {"prepare_threshold": 5 if prepare else None}
-        self._enter_statement = _ENTER if durable else _ENTER_WITHOUT_WAITING
+        self._enter_statement = _ENTER_DURABLE if durable else _ENTER_WITHOUT_WAITING
         self.engine: AsyncEngine = create_async_engine(
             driver_url(url),
             pool_size=pool_size,
@@ -217,6 +220,8 @@ def _may_run_again(error: Exception) -> bool:
 def is_connection_loss(error: BaseException) -> bool:
     """Whether the database could not be reached or went away, as against refusing what was asked."""
     cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, errors.IdleInTransactionSessionTimeout):
+        return True  # this process was frozen, and its session ended meanwhile
     if isinstance(cause, errors.Error) and cause.sqlstate is not None:
         return cause.sqlstate[:2] in _AWAY and not isinstance(cause, errors.QueryCanceled)
     return isinstance(cause, errors.OperationalError | errors.InterfaceError | OSError | TimeoutError)
