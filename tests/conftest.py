@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine must fail no example for its slowness: speed is for the benchmarks.
+settings.register_profile("memory-os", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("memory-os")
 
 pytest_plugins = [
     "tests.fixtures.postgres",
