@@ -31,7 +31,7 @@ test: $(VENV)/.dev check ## Everything that has to pass: checks and all tests
 	@echo "==> tests on real stores, $(TEST_PROCESSES) processes"
 	@$(PYTEST) -n $(TEST_PROCESSES) --dist loadgroup -m "not chaos"
 	@echo "==> chaos: killed workers, stopped stores"
-	@$(PYTEST) -m chaos
+	@$(PYTEST) -n $(TEST_PROCESSES) --dist loadgroup -m chaos
 
 test-quick: $(VENV)/.dev ## The unit tests alone
 	@$(PYTEST) tests/unit -q

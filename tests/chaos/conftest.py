@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
 import pytest
 from tests.chaos.observing import Observer
 from tests.chaos.processes import START_S, ServiceProcess, UpStack, end_all, errors_in
@@ -18,6 +17,8 @@ from tests.fixtures.falkor import FalkorProcess, find_free_port, run_falkor
 from tests.fixtures.postgres import DatabaseUrls, make_open_directory
 from tests.fixtures.service import TestTenant
 from tests.fixtures.waiting import wait_for
+
+from memory_os.embedded.program import answers
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def stack(stack_of_session: UpStack) -> Iterator[UpStack]:
     stack_of_session.ensure()
     stack_of_session.new_errors()  # those of a test before are that one's
     yield stack_of_session
-    stack_of_session.thaw()
+    stack_of_session.settle()
 
 
 class Rig:
@@ -73,14 +74,11 @@ class Rig:
         """Start the API and wait until it is ready."""
         api = self._start("api", "--port", str(self._port))
 
-        def answers() -> bool:
+        def ready() -> bool:
             assert api.process.poll() is None, api.log.read_text()
-            try:
-                return httpx.get(f"{self.seen.api}/readyz", timeout=5).status_code == httpx.codes.OK
-            except httpx.TransportError:
-                return False
+            return answers(self._port, "/readyz")
 
-        wait_for(answers, seconds=START_S, what="the API")
+        wait_for(ready, seconds=START_S, what="the API")
 
     def start_worker(self) -> ServiceProcess:
         """Start a worker and wait until it works."""
@@ -124,4 +122,5 @@ def rig(tmp_path: Path, database_urls: DatabaseUrls, falkor: FalkorProcess, tena
         made.start_api()
         yield made
     finally:
+        made.seen.close()
         end_all(made.processes)

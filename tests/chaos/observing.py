@@ -36,9 +36,8 @@ class Holder:
     events: int
 
 
-@dataclass(frozen=True, slots=True)
 class Observer:
-    """One tenant of a running service, seen from outside.
+    """One tenant of a running service, seen from outside. Close it in the end.
 
     Args:
         api: Address of the API.
@@ -49,19 +48,41 @@ class Observer:
         prefix: Of the graph's keys.
     """
 
-    api: str
-    token: str
-    tenant_id: UUID
-    owner_url: str
-    graph_url: str
-    prefix: str = "memory_os"
+    def __init__(
+        self, api: str, token: str, tenant_id: UUID, owner_url: str, graph_url: str, *, prefix: str = "memory_os"
+    ) -> None:
+        self.api = api
+        self.token = token
+        self.tenant_id = tenant_id
+        self.graph_url = graph_url
+        self.prefix = prefix
+        self._owner_url = owner_url
+        # Both are kept, since a test looks fifty times a second.
+        self._http = httpx.Client(base_url=api, headers=bearer(token), timeout=30)
+        self._connection: psycopg.Connection[dict[str, Any]] | None = None
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._http.close()
+        self._disconnect()
 
     # --- Postgres
 
     def rows(self, statement: str, **given: Any) -> list[dict[str, Any]]:
         """Rows of a statement; `%(tenant)s` is the tenant."""
-        with psycopg.connect(self.owner_url, row_factory=dict_row) as connection:
-            return connection.execute(statement, {"tenant": self.tenant_id, **given}).fetchall()
+        parameters = {"tenant": self.tenant_id, **given}
+        if self._connection is not None:
+            try:
+                return self._connection.execute(statement, parameters).fetchall()
+            except psycopg.OperationalError:  # Postgres has been restarted since
+                self._disconnect()
+        self._connection = psycopg.connect(self._owner_url, row_factory=dict_row, autocommit=True)
+        return self._connection.execute(statement, parameters).fetchall()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def queue(self) -> dict[str, int]:
         """Events of the tenant by status."""
@@ -129,7 +150,7 @@ class Observer:
 
     def ask(self, method: str, path: str, body: object = None) -> httpx.Response:
         """One request as the tenant's admin."""
-        return httpx.request(method, f"{self.api}{path}", json=body, headers=bearer(self.token), timeout=30)
+        return self._http.request(method, path, json=body)
 
     def retrieve(self, query: str) -> dict[str, Any]:
         """A retrieval, which must be answered."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import psutil
+import psycopg
 from tests.chaos.observing import Holder, Observer
 from tests.fixtures.falkor import find_free_port
 from tests.fixtures.waiting import wait_for
@@ -97,6 +98,7 @@ class UpStack:
         self.up: ServiceProcess | None = None
         self._starts = 0
         self._errors: set[str] = set()
+        self._observers: list[Observer] = []
 
     def start(self) -> ReadyFile:
         """Start it with two workers and wait until all of it answers."""
@@ -107,11 +109,11 @@ class UpStack:
         )
         return self.ready()
 
-    def ensure(self) -> ReadyFile:
-        """Start it unless it runs and is whole."""
+    def ensure(self) -> None:
+        """Start it unless it runs, and wait until its workers are at work."""
         if self.up is None or self.up.process.poll() is not None:
-            return self.start()
-        return self.ready()
+            self.start()
+        self.ready(_are_working)
 
     def ready(self, accept: Callable[[ReadyFile], bool] = lambda _: True) -> ReadyFile:
         """Wait until every process of the stack runs and the ready file says what `accept` wants."""
@@ -134,8 +136,10 @@ class UpStack:
         supervisor = psutil.Process(self.up.pid)
         return [supervisor, *supervisor.children(recursive=True)]
 
-    def thaw(self) -> None:
-        """Let go on whatever a test has left stopped."""
+    def settle(self) -> None:
+        """After a test: close what looked at it, and let go on whatever was left stopped."""
+        while self._observers:
+            self._observers.pop().close()
         if self.up is not None and self.up.process.poll() is None:
             for process in self.family():
                 with suppress(psutil.NoSuchProcess):
@@ -147,9 +151,9 @@ class UpStack:
         headers = {"Authorization": f"Bearer {ready.root_token}"}
         made = httpx.post(f"{ready.api}/v1/tenants", json={"name": name}, headers=headers, timeout=30)
         assert made.status_code == 201, made.text
-        owner_url = ready.database_url.replace("memory_os_app@", "postgres@")
-        body = made.json()
-        return Observer(ready.api, body["token"]["token"], body["tenant"]["id"], owner_url, ready.graph_url)
+        token, tenant_id = made.json()["token"]["token"], made.json()["tenant"]["id"]
+        self._observers.append(Observer(ready.api, token, tenant_id, owner_url(ready), ready.graph_url))
+        return self._observers[-1]
 
     def new_errors(self) -> list[str]:
         """What the service's own processes have logged as errors since the last call."""
@@ -157,6 +161,20 @@ class UpStack:
         found = errors_in([*logs.glob("worker-*.log*"), *logs.glob("api.log*")])
         known, self._errors = self._errors, set(found)
         return [line for line in found if line not in known]
+
+
+def owner_url(ready: ReadyFile) -> str:
+    """The stack's database as its superuser."""
+    return ready.database_url.replace("memory_os_app@", "postgres@")
+
+
+def _are_working(ready: ReadyFile) -> bool:
+    try:
+        with psycopg.connect(owner_url(ready)) as connection:
+            rows = connection.execute("SELECT pid FROM workers WHERE state IN ('idle', 'working')").fetchall()
+    except psycopg.OperationalError:
+        return False
+    return {pid for (pid,) in rows} >= {*ready.pids.workers}
 
 
 def pids_of(ready: ReadyFile) -> list[int]:

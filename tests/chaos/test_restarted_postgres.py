@@ -12,7 +12,7 @@ from tests.chaos.processes import START_S, UpStack, gone
 from tests.chaos.writing import write
 from tests.fixtures.waiting import wait_for
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("stack")]  # one stack for all of them
 
 ENDS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "killed": signal.SIGKILL}
 """What `pg_ctl stop` sends in its modes `fast` and `immediate`, and what the kernel sends when memory runs out."""

@@ -10,7 +10,7 @@ from tests.chaos.processes import START_S, UpStack, gone
 from tests.chaos.writing import Load, write
 from tests.fixtures.waiting import wait_for
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("stack")]  # one stack for all of them
 
 STOP_S = 15.0
 """Seconds in which Ctrl-C ends every process."""

@@ -25,7 +25,7 @@ STOP_S = 10.0
 
 def test_a_worker_stopped_in_mid_batch_leaves_nothing_in_hand(rig: Rig, seed: int) -> None:
     seen = rig.seen
-    with write(seen.api, seen.token, seed, clients=2, least=120) as load:
+    with write(seen.api, seen.token, seed, clients=2, least=80) as load:
         worker = rig.start_worker()
         held = freeze_in_mid_batch(seen)
         os.kill(held.pid, signal.SIGTERM)
@@ -44,7 +44,7 @@ def test_a_worker_stopped_in_mid_batch_leaves_nothing_in_hand(rig: Rig, seed: in
 def test_a_worker_stopped_while_the_graph_hangs_gives_up_in_time(rig: Rig, seed: int) -> None:
     seen = rig.seen
     worker = rig.start_worker()
-    with write(seen.api, seen.token, seed, clients=2, least=100) as load:
+    with write(seen.api, seen.token, seed, clients=2, least=60) as load:
         held = freeze_in_mid_batch(seen)
         rig.falkor.send_signal(signal.SIGSTOP)
         os.kill(held.pid, signal.SIGCONT)
@@ -80,7 +80,7 @@ def test_a_worker_stopped_while_postgres_hangs_leaves_in_time(rig: Rig, postgres
 def test_a_worker_that_sleeps_past_its_lease_changes_nothing(rig: Rig, seed: int, locking: bool) -> None:
     seen = rig.seen
     rig.start_worker()
-    with write(seen.api, seen.token, seed, clients=2, least=150) as load:
+    with write(seen.api, seen.token, seed, clients=2, least=80) as load:
         asleep = freeze_in_mid_batch(seen, lambda: seen.holds_rows() == locking)
         rig.start_worker()
         written = load.finish()
@@ -98,7 +98,7 @@ def test_a_worker_that_sleeps_past_its_lease_changes_nothing(rig: Rig, seed: int
 def test_what_a_dead_worker_derived_is_not_left_behind_by_a_deletion(rig: Rig, seed: int) -> None:
     """It died between Postgres and the graph: rows tell of memories that the graph has never seen."""
     seen = rig.seen
-    with write(seen.api, seen.token, seed, clients=2, least=150) as load:
+    with write(seen.api, seen.token, seed, clients=2, least=80) as load:
         rig.start_worker()
         held = freeze_in_mid_batch(seen, lambda: bool(seen.derived_alone()))
         os.kill(held.pid, signal.SIGKILL)
