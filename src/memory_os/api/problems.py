@@ -128,7 +128,11 @@ def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[
     if isinstance(error, PoolTimeoutError) or isinstance(cause, pg.LockNotAvailable) or is_connection_loss(error):
         log.warning("database_unavailable", error_class=type(cause).__name__)
         return problem_response(
-            request, UnavailableError("the database does not answer; nothing was stored", headers={"Retry-After": "2"})
+            request,
+            UnavailableError(
+                "the database did not answer and a change may not have been made: repeat it under one Idempotency-Key",
+                headers={"Retry-After": "2"},
+            ),
         )
     log.error("unhandled_error", error_class=type(error).__name__, exc_info=error)
     return problem_response(request, MemoryOSError("something went wrong on our side; the log has the request id"))

@@ -15,6 +15,15 @@ def new_id() -> UUID:
     return uuid_utils.compat.uuid7()
 
 
+_NAME_BASED = 5
+"""The version of UUID that derived entities have."""
+
+
+def may_be_derived(entity_id: UUID) -> bool:
+    """Whether an id can be a derived entity's; a client may have chosen one of the same form for a declared one."""
+    return entity_id.version == _NAME_BASED
+
+
 def derived_entity_id(tenant_id: UUID, canonical_name: str) -> UUID:
     """The id of the entity that a name stands for while nobody has declared it; the same in every rebuild."""
     return uuid5(_DERIVED, f"{tenant_id}:{canonical_name}")

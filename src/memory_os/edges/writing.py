@@ -10,6 +10,7 @@ from memory_os.admin.audit import record
 from memory_os.checking import check_version
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
+from memory_os.edges.holding import reconsider
 from memory_os.edges.model import Edge, EdgeDraft, StoredEdge
 from memory_os.edges.reading import find_equal, get_edge
 from memory_os.edges.storing import DEFAULT_CONFIDENCE, EdgeRow, insert_edges, visible_endpoints
@@ -69,8 +70,9 @@ async def delete_edge(
     await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == edge_id))
     detail = {"type": current.type, "from": current.source, "to": current.to}
     await record(tx, principal, "edge.delete", "edge", edge_id, detail, request_id)
-    event = NewEvent(DELETE, "edge", edge_id, current.version + 1)
-    return Deleted(1, await outbox.enqueue(tx, [event], request_id))
+    events = [NewEvent(DELETE, "edge", edge_id, current.version + 1)]
+    events += reconsider([current.source.entity, current.to.entity])
+    return Deleted(1, await outbox.enqueue(tx, events, request_id))
 
 
 async def _check_ends(tx: Transaction, draft: EdgeDraft) -> None:

@@ -15,6 +15,7 @@ from memory_os.admin.audit import record
 from memory_os.checking import check_version
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
+from memory_os.edges.holding import reconsider
 from memory_os.entities.link_targets import is_visible, select_links
 from memory_os.entities.model import Link, LinkDraft, StoredLink
 from memory_os.entities.reading import check_entity
@@ -176,8 +177,9 @@ async def delete_link(
     await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == link_id))
     detail = {"entity_id": entity_id, "relationship": current.relationship, "layer": current.layer}
     await record(tx, principal, "entity_link.delete", "entity_link", link_id, detail, request_id)
-    event = NewEvent(DELETE, "entity_link", link_id, current.version + 1)
-    return Deleted(1, await outbox.enqueue(tx, [event], request_id))
+    events = [NewEvent(DELETE, "entity_link", link_id, current.version + 1)]
+    events += reconsider([entity_id, current.target_id if current.layer == "entity" else None])
+    return Deleted(1, await outbox.enqueue(tx, events, request_id))
 
 
 def link_of(row: RowMapping) -> Link:

@@ -14,6 +14,7 @@ from memory_os.changes import changed_columns, values_before
 from memory_os.checking import check_version
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
+from memory_os.edges.holding import entities_beside, reconsider
 from memory_os.entities.checking import check_patch, distinct_aliases
 from memory_os.entities.model import Entity, EntityDraft, EntityPatch, StoredEntity
 from memory_os.entities.reading import find_entity, get_entity, read_entities, returned_columns
@@ -171,11 +172,12 @@ async def delete_entity(
     current = await get_entity(tx, entity_id, lock=True)
     check_version(if_match, current.version)
     _check_declared(current)
+    beside = await entities_beside(tx, entity_id)
     await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == entity_id))
     detail = {"entity_type": current.entity_type}
     await record(tx, principal, "entity.delete", "entity", entity_id, detail, request_id)
-    event = NewEvent(DELETE, "entity", entity_id, current.version + 1)
-    return Deleted(1, await outbox.enqueue(tx, [event], request_id))
+    events = [NewEvent(DELETE, "entity", entity_id, current.version + 1), *reconsider(beside)]
+    return Deleted(1, await outbox.enqueue(tx, events, request_id))
 
 
 def _check_declared(entity: Entity) -> None:

@@ -12,6 +12,7 @@ from memory_os.changes import changed_columns, values_before
 from memory_os.checking import check_version
 from memory_os.domain.labels import LABELS
 from memory_os.domain.principal import Principal
+from memory_os.edges.holding import entities_beside, reconsider
 from memory_os.memories.checking import check_patch
 from memory_os.memories.model import ChangedMemory, Deleted, Memory, MemoryPatch
 from memory_os.memories.reading import get_memory, memory_of
@@ -135,7 +136,8 @@ async def delete_memory(
     """
     current = await get_memory(tx, memory_id, lock=True)
     check_version(if_match, current.version)
+    beside = await entities_beside(tx, memory_id)
     await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == memory_id))
     await record(tx, principal, "memory.delete", "memory", memory_id, {"label": current.label}, request_id)
-    event = NewEvent(DELETE, "memory", memory_id, current.version + 1)
-    return Deleted(1, await outbox.enqueue(tx, [event], request_id))
+    events = [NewEvent(DELETE, "memory", memory_id, current.version + 1), *reconsider(beside)]
+    return Deleted(1, await outbox.enqueue(tx, events, request_id))

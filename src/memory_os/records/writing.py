@@ -12,6 +12,7 @@ from memory_os.changes import changed_columns, values_before
 from memory_os.checking import check_version
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
+from memory_os.edges.holding import reconsider
 from memory_os.errors import ConflictError
 from memory_os.memories.model import Deleted
 from memory_os.outbox.events import DELETE, NewEvent, Outbox
@@ -124,7 +125,7 @@ async def delete_record(
     # The lock keeps new links out: their foreign key waits for it, and then finds nothing.
     links = tables.entity_links.c
     rows = await tx.rows(
-        select(links.id, links.version).where(
+        select(links.id, links.version, links.entity_id).where(
             links.tenant_id == tx.tenant_id, links.layer == layer, links.target_id == record_id
         )
     )
@@ -132,4 +133,5 @@ async def delete_record(
     await tx.run(delete(table).where(table.c.tenant_id == tx.tenant_id, table.c.id == record_id))
     await audit(tx, principal, f"{layer}.delete", layer, record_id, {}, request_id)
     events = [NewEvent(DELETE, "entity_link", row["id"], row["version"] + 1) for row in rows]
+    events += reconsider(row["entity_id"] for row in rows)
     return Deleted(1, await outbox.enqueue(tx, events, request_id))

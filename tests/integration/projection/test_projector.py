@@ -130,6 +130,47 @@ async def test_what_was_derived_but_never_written_leaves_nothing_behind(
     assert await dump(worker, tenant.tenant_id) == grown
 
 
+@pytest.mark.parametrize("how", ["edge", "memory", "link", "record"])
+async def test_a_derived_entity_goes_with_the_last_thing_that_held_it(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext, how: str
+) -> None:
+    tenant = tenant_factory()
+    headers = tenant.headers()
+    named = await store(client, tenant, "We met Ann Miller and Bob Stone.")
+    other = await store(client, tenant, "nothing here")
+    await store(client, tenant, "We met Bob Stone.")
+    await drain(worker)
+    ann = next(
+        node.id for node in (await dump(worker, tenant.tenant_id)).entities.values() if node.name == "Ann Miller"
+    )
+    links = f"/v1/memory/entities/{ann}/links"
+    if how in {"edge", "memory"}:
+        body = {"type": "ABOUT", "from": {"memory": other}, "to": {"entity": ann}}
+        edge = (await client.post("/v1/edges", json=body, headers=headers)).json()["edge"]["id"]
+        path = f"/v1/edges/{edge}" if how == "edge" else f"/v1/memories/{other}"
+    else:
+        outcome = (await client.post("/v1/memory/outcomes", json={"title": "Done"}, headers=headers)).json()["outcome"]
+        body = {"layer": "outcome", "target_id": outcome["id"], "relationship": "led to"}
+        answer = await client.post(links, json=body, headers=headers)
+        assert answer.status_code == 201, answer.text
+        path = f"/v1/memory/outcomes/{outcome['id']}" if how == "record" else f"{links}/{answer.json()['link']['id']}"
+    await drain(worker)
+    if how in {"memory", "record"}:  # edge and link are hidden with the entity, so they have to go first
+        await client.delete(f"/v1/memories/{named}", headers=headers)
+        await drain(worker)
+        assert ann in (await dump(worker, tenant.tenant_id)).entities
+    assert (await client.delete(path, headers=headers)).status_code == 200
+    await drain(worker)
+    if how in {"edge", "link"}:
+        await client.delete(f"/v1/memories/{named}", headers=headers)
+        await drain(worker)
+    grown = await dump(worker, tenant.tenant_id)
+    assert {node.name for node in grown.entities.values()} == {"Bob Stone"}
+    await request_rebuild(client, tenant)
+    await rebuild(worker)
+    assert await dump(worker, tenant.tenant_id) == grown
+
+
 async def test_a_changed_text_moves_its_mentions(
     client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext
 ) -> None:

@@ -3,11 +3,14 @@
 WITH own_names AS MATERIALIZED (
     SELECT canonical_name FROM entity_names WHERE tenant_id = %(tenant_id)s AND entity_id = %(entity_id)s
 ),
--- mentions of the entity under a name that it does not have (any more); for a deleted one that is all of them
+-- mentions of the entity under a name that it does not have (any more); for a deleted one that is all of them. A derived
+-- one has no declared names, and its mentions are right as long as it is there.
 misnamed AS (
     SELECT m.memory_id FROM mentions AS m
     WHERE m.tenant_id = %(tenant_id)s AND m.entity_id = %(entity_id)s
       AND m.canonical_name NOT IN (SELECT canonical_name FROM own_names)
+      AND NOT EXISTS (SELECT 1 FROM entities AS e
+                      WHERE e.tenant_id = %(tenant_id)s AND e.id = %(entity_id)s AND NOT e.declared)
 ),
 -- mentions of one of its names that point at another entity
 misdirected AS (
