@@ -10,6 +10,7 @@ WITHOUT_TENANT = {
     "alembic_version": "one row: the schema's revision",
     "embedding_models": "models and their dimension, which are the instance's",
     "workers": "a worker serves all tenants; its row names none",
+    "graph_servers": "a graph server holds the graphs of all; its row names none",
 }
 """Tables of the service that hold nothing of a tenant's, and why."""
 
@@ -112,6 +113,12 @@ ACROSS_TENANTS = {
     "outbox_events_owner": "`outbox_gauges` counts all of it",
     "projection_leases_worker": "one writer a tenant graph, whoever it is",
     "graph_rebuilds_worker": "jobs of all tenants",
+    "graph_verifications_worker": "the same",
+    "graph_verifications_owner": "`graph_gauges` reads the newest of each",
+    "graph_states_worker": "one worker looks after all graphs",
+    "graph_states_owner": "`graph_gauges` reads all of it",
+    "graph_tombstones_worker": "they are pruned for all tenants at once",
+    "graph_tombstones_owner": "a trigger leaves them wherever rows are deleted",
 }
 """Policies that do not read the tenant, and why."""
 

@@ -39,6 +39,8 @@ BODIES: dict[str, Callable[[Ids], Json]] = {
         "items": [{"text": "Dough rests.", "label": "Skill", "edges": [{"type": "SUPPORTS", "to": ids["memory"]}]}]
     },
     "linkEntity": lambda ids: {"layer": "memory", "target_id": ids["memory"], "relationship": "is named in"},
+    "mergeEntities": lambda ids: {"from": ids.get("twin", str(uuid4())), "into": ids["entity"]},
+    "splitEntity": lambda ids: {"entity": ids["entity"], "aliases": [ids.get("alias", "Stove")]},
     "storeEdge": lambda ids: {"type": "PART_OF", "from": {"memory": ids["memory"]}, "to": {"entity": ids["entity"]}},
     "changeMemory": lambda _: {"title": "Oven"},
     "changeEntity": lambda _: {"summary": "Oven"},

@@ -16,8 +16,13 @@ from tests.security.worlds import World, tenant_tables
 
 EVERYWHERE = {
     "memory_os_app": frozenset[str](),
-    # See `catalog.ACROSS_TENANTS`: the queue, its leases and its jobs, and which tenants there are.
-    "memory_os_worker": frozenset({"tenants", "outbox_events", "projection_leases", "graph_rebuilds"}),
+    # See `catalog.ACROSS_TENANTS`: the queue, its leases and jobs, the state of the graphs, and which tenants there are.
+    "memory_os_worker": frozenset(
+        {
+            *("tenants", "outbox_events", "projection_leases", "graph_rebuilds"),
+            *("graph_verifications", "graph_states", "graph_tombstones"),
+        }
+    ),
 }
 """Tables that a role sees all of, whatever tenant it has entered."""
 

@@ -251,7 +251,8 @@ async def test_root_sees_what_it_administers_and_no_records(
             row = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))).fetchone()
             if row != (0,):
                 seen.add(table)
-    assert seen == {"tenants", "tokens", "outbox_events", "graph_rebuilds", "audit_log"}
+    administered = {"tenants", "tokens", "outbox_events", "graph_rebuilds", "audit_log"}
+    assert seen == administered | {"graph_states", "graph_verifications"}
 
 
 async def test_functions_that_run_as_the_owner_can_not_be_turned(

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 from tests.fixtures.service import TestTenant
 
-CLIENT_CHOSEN = ("memory", "entity", "link", "edge", "observation", "procedure", "outcome", "hidden_memory")
+CLIENT_CHOSEN = ("memory", "entity", "twin", "link", "edge", "observation", "procedure", "outcome", "hidden_memory")
 """Kinds of record whose id the client may bring."""
 
 RECORDS = ("observation", "procedure", "outcome")
@@ -22,6 +22,7 @@ CLOSED = frozenset(
         # Closed vocabularies, which are the same for every tenant.
         *("audit_log.action", "audit_log.role", "audit_log.target_type", "edges.type", "entity_links.layer"),
         *("entities.status", "entities.visibility", "graph_rebuilds.status", "memories.label", "memories.layer"),
+        *("graph_verifications.status", "graph_tombstones.aggregate_type", "graph_states.epoch"),
         *("memories.status", "memories.visibility", "outbox_events.aggregate_type", "outbox_events.event_type"),
         *("outbox_events.status", "retrieval_items.record_type", "retrievals.graph_state", "tenants.status"),
         *(f"{record}s.{name}" for record in RECORDS for name in ("status", "visibility")),
@@ -152,6 +153,9 @@ async def _store_records(client: httpx.AsyncClient, world: World) -> None:
     await _send(client, world, "POST", "/v1/memories", {**memory, "id": ids["memory"]})
     await _send(client, world, "POST", "/v1/memories", {**memory, "id": ids["hidden_memory"], **restricted})
     await _send(client, world, "POST", "/v1/memory/entities", {**entity, "id": ids["entity"]})
+    ids["alias"] = entity["aliases"][0]
+    twin = {**entity, "id": ids["twin"], "name": f"Kiln {mark}", "aliases": []}
+    await _send(client, world, "POST", "/v1/memory/entities", twin)
     hidden = await _send(client, world, "POST", "/v1/memory/entities", {**entity, **restricted})
     world.hidden["entity"] = hidden["entity"]["id"]
     for kind in RECORDS:
@@ -196,6 +200,23 @@ def _store_traces(world: World) -> None:
             "INSERT INTO graph_rebuilds (tenant_id, id, status, phase, user_id, requested_by, request_id, error, "
             "finished_at) VALUES (%s, %s, 'failed', %s, %s, %s, %s, %s, now())",
             (tenant_id, world.ids["rebuild"], *[mark] * 5),
+        )
+        world.ids["verification"] = str(uuid4())
+        connection.execute(
+            "INSERT INTO graph_verifications (tenant_id, id, status, phase, parts, sample, damage, requested_by, "
+            "request_id, error, finished_at) VALUES (%s, %s, 'failed', %s, %s, %s, %s, %s, %s, %s, now())",
+            (tenant_id, world.ids["verification"], mark, *[json.dumps({mark: 1})] * 2, *[mark] * 4),
+        )
+        connection.execute(
+            "INSERT INTO graph_states (tenant_id, epoch, next_epoch, doubt, doubted_at) VALUES (%s, %s, %s, %s, now()) "
+            "ON CONFLICT (tenant_id) DO UPDATE SET next_epoch = excluded.next_epoch, doubt = excluded.doubt, "
+            "doubted_at = now()",
+            (tenant_id, *[mark] * 3),
+        )
+        connection.execute(
+            "INSERT INTO graph_tombstones (tenant_id, aggregate_type, aggregate_id, version) "
+            "VALUES (%s, 'memory', %s, 2)",
+            (tenant_id, uuid4()),
         )
         world.ids["retrieval"] = str(uuid4())
         marked = json.dumps({mark: 1})

@@ -45,6 +45,8 @@ class WorkerContext:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     tally: Tally = field(default_factory=Tally)
+    epochs: dict[UUID, str] = field(default_factory=dict)
+    """Of the graphs that this worker has recognised as their tenants'."""
 
     async def pause(self, seconds: float) -> None:
         """Wait, but no longer than until the worker stops."""

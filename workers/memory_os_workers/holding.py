@@ -1,4 +1,4 @@
-"""Holding a tenant: renews the lease while the work goes on, and calls the work off when it is lost."""
+"""Holding a tenant: renews the lease while work goes on, calls it off when the lease is lost, and takes the fence."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 import structlog
 
 from memory_os.graph.port import FenceLostError
-from memory_os.outbox.queue import Lease
-from memory_os.storage.database import is_connection_loss
+from memory_os.outbox.queue import WORKER_ROLE, Lease
+from memory_os.projection.graph_states import recognise
+from memory_os.storage.database import Scope, is_connection_loss
 from memory_os_workers.context import WorkerContext
 
 log = structlog.get_logger(__name__)
@@ -51,3 +52,19 @@ async def hold(context: WorkerContext, lease: Lease) -> AsyncIterator[None]:
         raise
     finally:
         renewal.cancel()
+
+
+async def enter_graph(context: WorkerContext, lease: Lease) -> None:
+    """Become the only one whose writes the tenant's graph takes, and make sure that it is the tenant's.
+
+    A graph that was lost is empty now: a rebuild is asked for, and what is projected until then does no harm.
+    """
+    epoch = await context.backend.take_fence(lease.tenant_id, str(lease.token))
+    if context.epochs.get(lease.tenant_id) == epoch:
+        return
+    if await context.database.run(
+        Scope(WORKER_ROLE, lease.tenant_id), lambda tx: recognise(tx, lease.tenant_id, epoch)
+    ):
+        context.epochs[lease.tenant_id] = epoch
+    else:
+        context.epochs.pop(lease.tenant_id, None)

@@ -16,7 +16,7 @@ from memory_os.outbox.queue import ClaimedEvent, Lease
 from memory_os.projection.projector import Loaded, may_overlap
 from memory_os.storage.database import is_connection_loss
 from memory_os_workers.context import WorkerContext
-from memory_os_workers.holding import hold
+from memory_os_workers.holding import enter_graph, hold
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +72,7 @@ async def take_turn(context: WorkerContext, tenant_id: UUID) -> None:
     context.tally.busy += 1
     try:
         async with hold(context, lease):
-            await context.backend.take_fence(tenant_id, str(lease.token))
+            await enter_graph(context, lease)
             await _drain(context, lease, claimed)
     except GraphUnavailableError as error:
         _open_breaker(context, error)

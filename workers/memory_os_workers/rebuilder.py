@@ -11,13 +11,17 @@ from memory_os.outbox.queue import WORKER_ROLE, Lease
 from memory_os.projection.rebuilder import Rebuilder, RebuildJob
 from memory_os.storage.database import Scope, is_connection_loss
 from memory_os_workers.context import WorkerContext
-from memory_os_workers.holding import hold
+from memory_os_workers.holding import enter_graph, hold
 
 log = structlog.get_logger(__name__)
 
 EVERY_S = 1.0
-SILENT_S = 60.0
-"""A running job whose worker has not reported for this long may be taken over; it starts anew."""
+SILENT_LEASES = 2
+"""A running job whose worker has not reported for this many lengths of a lease may be taken over; it starts anew."""
+
+
+class JobLostError(Exception):
+    """The job was cancelled, or another worker has taken it over: nothing more may be done for it."""
 
 
 async def run(context: WorkerContext) -> None:
@@ -30,23 +34,30 @@ async def run(context: WorkerContext) -> None:
 
 async def take_job(context: WorkerContext) -> bool:
     """Take and run one job; False when there is none, or when its tenant is being projected just now."""
-    rows = await context.database.run(Scope(WORKER_ROLE), lambda tx: tx.hot("claim_rebuild", {"silent_s": SILENT_S}))
+    silent_s = SILENT_LEASES * context.settings.worker_lease_s
+    rows = await context.database.run(Scope(WORKER_ROLE), lambda tx: tx.hot("claim_rebuild", {"silent_s": silent_s}))
     if not rows or rows[0]["status"] != "running":
         return False
     row = rows[0]
-    job = RebuildJob(
-        row["tenant_id"], row["id"], row["user_id"], row["max_memories"], row["allow_partial"], row["request_id"]
-    )
-    lease = await _wait_for_lease(context, job)
-    if lease is None:
-        await _end(context, job, status="pending", phase="waiting")
-        return False
+    names = ("tenant_id", "id", "user_id", "max_memories", "allow_partial", "request_id", "attempts")
+    job = RebuildJob(*(row[name] for name in names))
+    lease = None
     try:
+        lease = await _wait_for_lease(context, job)
+        if lease is None:
+            await _end(context, job, status="pending", phase="waiting")
+            return False
         await _run_job(context, job, lease)
+    except JobLostError:
+        # Cancelled, or another worker's by now; the live graph is as it was.
+        log.info("rebuild_left", tenant_id=str(job.tenant_id), rebuild_id=str(job.id))
+        if lease is not None:
+            await context.backend.abandon_rebuild(job.tenant_id, str(lease.token))
     finally:
-        context.projector.forget(job.tenant_id)
-        await context.queue.release(lease)
-        context.wake.set()  # what was committed meanwhile can be projected now
+        if lease is not None:
+            context.projector.forget(job.tenant_id)
+            await context.queue.release(lease)
+            context.wake.set()  # what was committed meanwhile can be projected now
     return True
 
 
@@ -69,7 +80,7 @@ async def _run_job(context: WorkerContext, job: RebuildJob, lease: Lease) -> Non
 
     try:
         async with hold(context, lease):
-            await context.backend.take_fence(job.tenant_id, str(lease.token))
+            await enter_graph(context, lease)
             truncated = await rebuilder.rebuild(job, lease, progress)
     except (GraphUnavailableError, FenceLostError) as error:
         # The live graph is untouched; the job starts anew when the graph is back.
@@ -87,8 +98,15 @@ async def _run_job(context: WorkerContext, job: RebuildJob, lease: Lease) -> Non
 
 
 async def _report(context: WorkerContext, job: RebuildJob, phase: str, processed: int, total: int) -> None:
+    """Say how far a job is.
+
+    Raises:
+        JobLostError: It was cancelled, or another worker has taken it over.
+    """
     given = {"tenant_id": job.tenant_id, "id": job.id, "phase": phase, "processed": processed, "total": total}
-    await context.database.run(Scope(WORKER_ROLE), lambda tx: tx.touched("rebuild_progress", given))
+    given["attempt"] = job.attempt
+    if not await context.database.run(Scope(WORKER_ROLE), lambda tx: tx.touched("rebuild_progress", given)):
+        raise JobLostError
 
 
 async def _end(
@@ -107,5 +125,6 @@ async def _end(
         "phase": phase,
         "error": error,
         "truncated": truncated,
+        "attempt": job.attempt,
     }
     await context.database.run(Scope(WORKER_ROLE), lambda tx: tx.touched("rebuild_end", given))

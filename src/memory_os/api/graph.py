@@ -13,10 +13,18 @@ from memory_os.api.calls import IDEMPOTENCY_KEY, Answer, Call
 from memory_os.api.parameters import CURSOR, LIMIT, TENANT, Limit
 from memory_os.domain.shapes import Cursor
 from memory_os.errors import FeatureOffError
-from memory_os.projection.rebuilds import Rebuild, RebuildRequest, get_rebuild, list_rebuilds, request_rebuild
+from memory_os.projection.rebuilds import (
+    Rebuild,
+    RebuildRequest,
+    cancel_rebuild,
+    get_rebuild,
+    list_rebuilds,
+    request_rebuild,
+)
 from memory_os.projection.reporting import GraphReport, count_graph, report_graph
 from memory_os.storage.pages import Page
 
+OK = 200
 ACCEPTED = 202
 _ADMIN: Final = {"permission": ("admin", "instance")}
 _WATCH: Final = {"permission": "operate"}
@@ -71,3 +79,25 @@ class GraphController(Controller):
         """Read one rebuild: phase, counts, rate, what remains."""
         tenant = seen_tenant(call.principal, tenant_id)
         return await call.read(lambda tx: get_rebuild(tx, tenant, rebuild_id))
+
+    @post(
+        "/rebuilds/{rebuild_id:uuid}/cancel",
+        operation_id="cancelRebuild",
+        opt=_ADMIN,
+        status_code=OK,
+        summary="Call a rebuild off",
+    )
+    async def cancel(
+        self,
+        rebuild_id: FromPath[UUID],
+        call: Call,
+        tenant_id: Annotated[UUID | None, TENANT] = None,
+        idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
+    ) -> Response[Rebuild]:
+        """Call a pending or running rebuild off. The graph stays as it is; a rebuild of one user ends where it is."""
+        tenant = seen_tenant(call.principal, tenant_id)
+
+        async def work(tx: Any) -> Answer[Rebuild]:  # noqa: ANN401 - as above
+            return Answer(await cancel_rebuild(tx, call.principal, tenant, rebuild_id, call.request_id), OK)
+
+        return await call.write(work)

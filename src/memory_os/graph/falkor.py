@@ -25,6 +25,8 @@ from uuid import UUID
 
 from memory_os.graph.encoder import is_id, render_query
 from memory_os.graph.expansion import Neighbourhood, Reach, expand
+from memory_os.graph.falkor_pages import SCAN, ask_keys, ask_range, read_range, read_rows, read_scan
+from memory_os.graph.falkor_queries import EPOCH, INDEXED
 from memory_os.graph.falkor_reads import (
     COUNTS,
     IDS,
@@ -46,12 +48,17 @@ from memory_os.graph.patches import normalise
 from memory_os.graph.port import (
     STRONGEST,
     Bounds,
+    GraphDamagedError,
+    GraphDataError,
     GraphDump,
     GraphPatch,
+    GraphRow,
     GraphStats,
     GraphUnavailableError,
+    Key,
     NodeKind,
     NodeRef,
+    Part,
     Path,
     Seed,
 )
@@ -74,6 +81,7 @@ class FalkorBackend:
     """
 
     name = "falkor"
+    keeps_writes = False
 
     def __init__(self, address: FalkorAddress, *, prefix: str, edge_types: frozenset[str]) -> None:
         if not _PREFIX.fullmatch(prefix):
@@ -101,9 +109,14 @@ class FalkorBackend:
         """Answer the server's run id; of a cluster, those of all primaries."""
         return await self._server.identify()
 
-    async def take_fence(self, tenant_id: UUID, token: str) -> None:
+    async def take_fence(self, tenant_id: UUID, token: str) -> str:
         """Make the graph with its indexes where missing, and let only writes with `token` pass from now on."""
-        await self._writer.take_fence(self._live(tenant_id), token)
+        return await self._writer.take_fence(self._live(tenant_id), token)
+
+    async def epoch(self, tenant_id: UUID) -> str | None:
+        """The graph's epoch; None where there is no graph."""
+        rows = await self._read(tenant_id, [EPOCH])
+        return str(rows[0][0][0]) if rows and rows[0] else None
 
     async def apply(self, tenant_id: UUID, token: str, patch: GraphPatch) -> None:
         """Set what the patch says, in one transaction."""
@@ -150,6 +163,37 @@ class FalkorBackend:
         starts = range(0, 0 if last is None else last + 1, PAGE)
         return read_pages([await self._read(tenant_id, ask_page(start, self._edge_types)) for start in starts])
 
+    async def read_page(
+        self, tenant_id: UUID, part: Part, after: Key, last: Key | None, limit: int
+    ) -> Sequence[GraphRow]:
+        """Rows of one part in the order of their keys."""
+        types = await self._edge_types_of(tenant_id, part)
+        replies = await self._read(tenant_id, ask_range(part, after, last, limit, types))
+        return read_range(part, replies, after, last, limit)
+
+    async def look_up(self, tenant_id: UUID, part: Part, keys: Sequence[Key]) -> Sequence[GraphRow]:
+        """The rows of one part with these keys."""
+        types = await self._edge_types_of(tenant_id, part)
+        known = [key for key in keys if all(map(is_id, key))]
+        pages = [known[start : start + IDS] for start in range(0, len(known), IDS)]
+        replies = await self._read(tenant_id, [query for page in pages for query in ask_keys(part, page, types)])
+        return read_rows(part, replies)
+
+    async def scan(self, tenant_id: UUID) -> Mapping[str, int]:
+        """Touch every node, past all indexes, and count them by kind."""
+        try:
+            return read_scan(await self._read(tenant_id, SCAN))
+        except GraphDataError as error:
+            raise GraphDamagedError(f"The graph can't be read: {error}") from error
+
+    async def _edge_types_of(self, tenant_id: UUID, part: Part) -> list[str]:
+        """The edge types that the graph has had, for the part that has several."""
+        if part != "edges":
+            return []
+        rows = await self._read(tenant_id, [INDEXED])
+        indexed = rows[0][0][0] if rows and rows[0] else None
+        return sorted(self._edge_types.intersection(indexed or ()))
+
     async def begin_rebuild(self, tenant_id: UUID, token: str) -> None:
         """Make an empty scratch graph with indexes and a fence of its own; an older one is dropped."""
         await self._server.command("UNLINK", self._scratch(tenant_id))
@@ -162,6 +206,10 @@ class FalkorBackend:
     async def finish_rebuild(self, tenant_id: UUID, token: str) -> None:
         """Rename the scratch graph over the live one, if the fences of both hold `token`."""
         await self._writer.swap(self._scratch(tenant_id), self._live(tenant_id), token)
+
+    async def abandon_rebuild(self, tenant_id: UUID, token: str) -> None:
+        """Drop the scratch graph if it is that of `token`."""
+        await self._writer.drop(self._scratch(tenant_id), token)
 
     async def drop(self, tenant_id: UUID) -> None:
         """Remove the tenant's graphs altogether, with the record of queries that the server keeps beside them."""

@@ -118,7 +118,9 @@ def write_declared(patch: GraphPatch, present: Present) -> Iterator[Batch]:
     if patch.deleted_memories or patch.deleted_entities:
         left += [place for place, _ in wanted.values()]
     ends = [end for place in left for end in (place.source, place.target)]
-    lonely = dict.fromkeys([*present.records, *(end.id for end in ends if end.kind == "record")])
+    lonely = dict.fromkeys(
+        [*present.records, *(end.id for end in ends if end.kind == "record"), *patch.deleted_records]
+    )
     yield _DELETE_LONELY, [(record,) for record in lonely]
 
 

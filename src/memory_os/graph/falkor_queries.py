@@ -34,7 +34,11 @@ longer."""
 OPEN = "MATCH (f:Fence) WHERE f.token = $token SET f.step = 0"
 STEP = "MATCH (f:Fence) WHERE f.token = $token RETURN f.step"
 FENCE = "MATCH (f:Fence) WHERE f.token = $token RETURN f.indexed"
-TAKE_FENCE = "MERGE (f:Fence {id: 'fence'}) SET f.token = $token RETURN f.indexed"
+TAKE_FENCE = (
+    "MERGE (f:Fence {id: 'fence'}) SET f.token = $token, f.epoch = coalesce(f.epoch, $token) RETURN f.indexed, f.epoch"
+)
+EPOCH = "MATCH (f:Fence) RETURN f.epoch"
+INDEXED = "MATCH (f:Fence) RETURN f.indexed"
 SET_INDEXED = "MATCH (f:Fence) WHERE f.token = $token SET f.indexed = $indexed"
 
 _GUARD = "MATCH (f:Fence) WHERE f.token = $token AND f.step = $step SET f.step = $step + 1 WITH f UNWIND $rows AS r "
@@ -101,7 +105,7 @@ def needed_indexes(patch: GraphPatch) -> set[str]:
     if patch.links:
         needed.add(LINK)
         ends += [link.target for link in patch.links]
-    if any(end.kind == "record" for end in ends):
+    if any(end.kind == "record" for end in ends) or patch.deleted_records:
         needed.add(LABELS["record"])
     return needed
 

@@ -8,6 +8,7 @@ fence makes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from memory_os.graph.encoder import render_query
 from memory_os.graph.falkor_edges import Present, find_places, find_records, read_places, write_declared
@@ -39,8 +40,8 @@ class FalkorWriter:
     def __init__(self, server: FalkorServer) -> None:
         self._server = server
 
-    async def take_fence(self, key: str, token: str) -> None:
-        """Put the token into the fence, making the graph and its indexes where they are missing.
+    async def take_fence(self, key: str, token: str) -> str:
+        """Put the token into the fence, making the graph and its indexes where they are missing; gives its epoch.
 
         Which indexes a graph has is written on its fence node: they are asked for once in its life, in whichever
         process.
@@ -49,6 +50,7 @@ class FalkorWriter:
         indexed = set(rows[0][0] or ())
         if not indexed.issuperset(BASE_INDEXES):
             await self._make_indexes(key, token, indexed, set(BASE_INDEXES))
+        return str(rows[0][1])
 
     async def write(self, key: str, token: str, patch: GraphPatch) -> None:
         """Write a normalised patch, all of it or nothing.
@@ -83,6 +85,13 @@ class FalkorWriter:
                 continue
             return
         raise GraphUnavailableError("The live graph kept changing while the rebuilt one was to take its place.")
+
+    async def drop(self, key: str, token: str) -> None:
+        """Drop a graph if its fence holds the token."""
+        with suppress(ChangedMeanwhileError, FenceLostError):  # it is somebody else's by now
+            async with self._server.watch(key) as transaction:
+                await _read_fence(transaction, key, token)
+                await transaction.commit([("UNLINK", key)])
 
     async def _try_write(self, key: str, token: str, patch: GraphPatch) -> tuple[set[str], set[str]] | None:
         """Write the patch once; gives the present and the needed indexes instead where some are missing."""

@@ -37,6 +37,7 @@ class Entry:
     number: int
     fence: str | None = None
     patch: GraphPatch | None = None
+    epoch: str | None = None
     format_version: int = FORMAT_VERSION
 
 
@@ -47,6 +48,7 @@ class Snapshot:
     number: int
     fence: str | None
     graph: Mapping[str, Any]
+    epoch: str | None = None
     format_version: int = FORMAT_VERSION
 
 

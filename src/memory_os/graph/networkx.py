@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from time import monotonic
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import structlog
@@ -22,18 +23,24 @@ from memory_os.graph.encoder import check_text
 from memory_os.graph.expansion import Neighbourhood, Reach, expand
 from memory_os.graph.journal import FILE_MODE, Entry, Journal, Snapshot, sync_directory
 from memory_os.graph.networkx_graph import PropertyGraph
+from memory_os.graph.networkx_pages import look_up, read_page
 from memory_os.graph.patches import normalise
 from memory_os.graph.port import (
     Bounds,
     FenceLostError,
     GraphDump,
     GraphPatch,
+    GraphRow,
     GraphStats,
     GraphUnavailableError,
+    Key,
     NodeRef,
+    Part,
     Path,
     Seed,
 )
+
+Result = TypeVar("Result")
 
 JOURNAL_LIMIT = 8 * 2**20
 """Bytes of journal at which a snapshot is taken: at most 5,600 patches, which load in 0.7 s (measured)."""
@@ -54,6 +61,7 @@ class _Tenant:
     journal: Journal
     graph: PropertyGraph
     fence: str | None = None
+    epoch: str | None = None
     number: int = 0
     scratch: PropertyGraph | None = None
     scratch_fence: str | None = None
@@ -71,6 +79,7 @@ class NetworkxBackend:
     """
 
     name = "networkx"
+    keeps_writes = True
 
     def __init__(self, directory: FilePath, *, edge_types: frozenset[str], journal_limit: int = JOURNAL_LIMIT) -> None:
         self._directory = directory
@@ -81,7 +90,7 @@ class NetworkxBackend:
         self._known: set[UUID] = set()
         self._tenants: dict[UUID, _Tenant] = {}
         self._loads: dict[UUID, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> None:
         """Take possession of the directory.
@@ -119,10 +128,15 @@ class NetworkxBackend:
         self._require_open()
         return self._identity
 
-    async def take_fence(self, tenant_id: UUID, token: str) -> None:
+    async def take_fence(self, tenant_id: UUID, token: str) -> str:
         """Make the graph where it is missing, and let only writes with `token` pass from now on."""
         fence = check_text(token)
-        await self._finish(lambda: self._take_fence(tenant_id, fence))
+        return await self._finish(lambda: self._take_fence(tenant_id, fence))
+
+    async def epoch(self, tenant_id: UUID) -> str | None:
+        """The graph's epoch; None where there is no graph."""
+        tenant = await self._find(tenant_id)
+        return tenant.epoch if tenant else None
 
     async def apply(self, tenant_id: UUID, token: str, patch: GraphPatch) -> None:
         """Set what the patch says; it is on the disk when this returns."""
@@ -166,6 +180,23 @@ class NetworkxBackend:
         tenant = await self._find(tenant_id)
         return (tenant.graph if tenant else PropertyGraph()).dump()
 
+    async def read_page(
+        self, tenant_id: UUID, part: Part, after: Key, last: Key | None, limit: int
+    ) -> Sequence[GraphRow]:
+        """Rows of one part in the order of their keys."""
+        tenant = await self._find(tenant_id)
+        return read_page(tenant.graph, part, after, last, limit) if tenant else []
+
+    async def look_up(self, tenant_id: UUID, part: Part, keys: Sequence[Key]) -> Sequence[GraphRow]:
+        """The rows of one part with these keys."""
+        tenant = await self._find(tenant_id)
+        return look_up(tenant.graph, part, keys) if tenant else []
+
+    async def scan(self, tenant_id: UUID) -> Mapping[str, int]:
+        """Count the nodes by kind."""
+        tenant = await self._find(tenant_id)
+        return tenant.graph.count_nodes() if tenant else {}
+
     async def begin_rebuild(self, tenant_id: UUID, token: str) -> None:
         """Make an empty scratch graph, in memory only: a rebuild that its process does not survive begins anew."""
         fence = check_text(token)
@@ -185,18 +216,26 @@ class NetworkxBackend:
         """Put the scratch graph in the place of the live one, on the disk too, if both fences hold `token`."""
         await self._finish(lambda: self._finish_rebuild(tenant_id, token))
 
+    async def abandon_rebuild(self, tenant_id: UUID, token: str) -> None:
+        """Drop the scratch graph if it is that of `token`."""
+        tenant = await self._find(tenant_id)
+        if tenant is not None and tenant.scratch_fence == token:
+            tenant.scratch, tenant.scratch_fence = None, None
+
     async def drop(self, tenant_id: UUID) -> None:
         """Remove the tenant's graphs altogether."""
         await self._finish(lambda: self._drop(tenant_id))
 
-    async def _take_fence(self, tenant_id: UUID, token: str) -> None:
+    async def _take_fence(self, tenant_id: UUID, token: str) -> str:
         tenant = await self._find_or_make(tenant_id)
         async with tenant.lock:
             if tenant.dropped:
                 raise GraphUnavailableError("The graph was dropped just now; the next try makes it anew.")
             # No fsync: a fence lost to a power cut is taken again, and the next patch brings its line to the disk.
-            await self._append(tenant, Entry(tenant.number + 1, fence=token), durable=False)
-            tenant.fence = token
+            epoch = tenant.epoch or token
+            await self._append(tenant, Entry(tenant.number + 1, fence=token, epoch=epoch), durable=False)
+            tenant.fence, tenant.epoch = token, epoch
+            return epoch
 
     async def _apply(self, tenant_id: UUID, token: str, patch: GraphPatch) -> None:
         tenant = await self._find(tenant_id)
@@ -219,9 +258,10 @@ class NetworkxBackend:
             if tenant.dropped or tenant.scratch is None or fences != (token, token):
                 raise FenceLostError(_LOST)
             try:
-                await asyncio.to_thread(self._write_snapshot, tenant, tenant.scratch)
+                await asyncio.to_thread(self._write_snapshot, tenant, tenant.scratch, token)
             except OSError as error:
                 raise GraphUnavailableError(f"The rebuilt graph can't be written: {error}") from error
+            tenant.epoch = token
             tenant.graph, tenant.scratch, tenant.scratch_fence = tenant.scratch, None, None
 
     async def _drop(self, tenant_id: UUID) -> None:
@@ -237,15 +277,15 @@ class NetworkxBackend:
             self._known.discard(tenant_id)
             self._tenants.pop(tenant_id, None)
 
-    async def _finish(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+    async def _finish(self, work: Callable[[], Coroutine[None, None, Result]]) -> Result:
         """Do a write to its end even if whoever waits for it is cancelled: memory and disk must not part."""
         self._require_open()
         task = asyncio.get_running_loop().create_task(work())
         self._tasks.add(task)
         task.add_done_callback(self._forget)
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
 
-    def _forget(self, task: asyncio.Task[None]) -> None:
+    def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # seen here: the one who waited for it may be gone
@@ -259,14 +299,14 @@ class NetworkxBackend:
 
     async def _renew_snapshot(self, tenant: _Tenant) -> None:
         try:
-            await asyncio.to_thread(self._write_snapshot, tenant, tenant.graph)
+            await asyncio.to_thread(self._write_snapshot, tenant, tenant.graph, tenant.epoch)
         except OSError as error:
             # Nothing is lost: the journal holds it all, and the next patch tries again.
             _log.warning("graph_snapshot_failed", error=str(error))
 
     @staticmethod
-    def _write_snapshot(tenant: _Tenant, graph: PropertyGraph) -> None:
-        tenant.journal.write_snapshot(Snapshot(tenant.number, tenant.fence, graph.content()))
+    def _write_snapshot(tenant: _Tenant, graph: PropertyGraph, epoch: str | None) -> None:
+        tenant.journal.write_snapshot(Snapshot(tenant.number, tenant.fence, graph.content(), epoch))
 
     async def _find(self, tenant_id: UUID) -> _Tenant | None:
         self._require_open()
@@ -305,11 +345,11 @@ class NetworkxBackend:
             raise GraphUnavailableError(f"The graph can't be read: {error}") from error
         tenant = _Tenant(journal, PropertyGraph(snapshot.graph if snapshot else None))
         if snapshot:
-            tenant.fence, tenant.number = snapshot.fence, snapshot.number
+            tenant.fence, tenant.number, tenant.epoch = snapshot.fence, snapshot.number, snapshot.epoch
         for entry in entries:
             tenant.number = entry.number
             if entry.fence is not None:
-                tenant.fence = entry.fence
+                tenant.fence, tenant.epoch = entry.fence, entry.epoch
             if entry.patch is not None:
                 tenant.graph.apply(entry.patch)
         return tenant

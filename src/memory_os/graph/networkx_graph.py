@@ -6,6 +6,7 @@ occurrences), and by `edge:id` or `link:id` where an edge has an id of its own; 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
 from typing import Any, TypeVar
@@ -16,12 +17,15 @@ import networkx as nx
 from memory_os.graph.expansion import CO_OCCURS, LINK, MENTIONS, Neighbourhood, Reach, normalise_weight, step_order
 from memory_os.graph.port import (
     STRONGEST,
+    CoOccurrence,
     EntityNode,
     GraphDump,
     GraphPatch,
     GraphStats,
     LinkEdge,
     MemoryNode,
+    Mention,
+    NodeKind,
     NodeRef,
     Step,
     TypedEdge,
@@ -31,7 +35,9 @@ _FAMILIES = frozenset({MENTIONS, CO_OCCURS, LINK})
 """Edges that are ranked among their own; the typed edges are a family together."""
 
 Values = Mapping[str, Any]
+EdgeRow = Mention | CoOccurrence | TypedEdge | LinkEdge
 Row = TypeVar("Row", EntityNode, MemoryNode)
+Edge = TypeVar("Edge", Mention, CoOccurrence, TypedEdge, LinkEdge)
 
 
 class PropertyGraph:
@@ -74,6 +80,7 @@ class PropertyGraph:
             *(f"entity:{key}" for key in patch.deleted_entities),
         ):
             self._delete_node(node)
+        self._delete_lonely_records(f"record:{key}" for key in patch.deleted_records)
 
     def mentioned_entities(self, memory_ids: Iterable[str]) -> dict[str, frozenset[str]]:
         """The entities that each memory mentions; absent memories are left out."""
@@ -122,48 +129,65 @@ class PropertyGraph:
 
     def dump(self) -> GraphDump:
         """Everything in the graph."""
-        nodes = self._graph.nodes
-        edges = list(self._graph.edges(keys=True, data=True))
+        records = self._nodes("record")
         return GraphDump(
             memories={values["id"]: _read(MemoryNode, values) for _, values in self._nodes("memory")},
             entities={values["id"]: _read(EntityNode, values) for _, values in self._nodes("entity")},
-            records=frozenset(values["id"] for _, values in self._nodes("record")),
-            mentions={
-                (nodes[source]["id"], nodes[target]["id"]): edge["weight"]
-                for source, target, key, edge in edges
-                if key == MENTIONS
-            },
-            co_occurrences={
-                (nodes[source]["id"], nodes[target]["id"]): (edge["weight"], edge["count"])
-                for source, target, key, edge in edges
-                if key == CO_OCCURS
-            },
-            edges={
-                edge["id"]: TypedEdge(
-                    id=edge["id"],
-                    type=edge["type"],
-                    source=self._ref(source),
-                    target=self._ref(target),
-                    confidence=edge["confidence"],
-                    co_reference_count=edge["co_reference_count"],
-                )
-                for source, target, key, edge in edges
-                if key.startswith("edge:")
-            },
-            links={
-                edge["id"]: LinkEdge(
-                    id=edge["id"],
-                    entity_id=nodes[source]["id"],
-                    target=self._ref(target),
-                    relationship=edge["relationship"],
-                    confidence=edge["confidence"],
-                    valid_from=edge["valid_from"],
-                    valid_to=edge["valid_to"],
-                )
-                for source, target, key, edge in edges
-                if key.startswith("link:")
-            },
+            records=frozenset(values["id"] for _, values in records),
+            mentions={(row.memory_id, row.entity_id): row.weight for row in self._rows(Mention)},
+            co_occurrences={(row.a, row.b): (row.weight, row.count) for row in self._rows(CoOccurrence)},
+            edges={row.id: row for row in self._rows(TypedEdge)},
+            links={row.id: row for row in self._rows(LinkEdge)},
         )
+
+    def count_nodes(self) -> dict[str, int]:
+        """The number of nodes by kind."""
+        return dict(Counter(kind for _, kind in self._graph.nodes(data="kind")))
+
+    def node_ids(self, kind: NodeKind) -> Iterator[str]:
+        """The ids of the nodes of one kind."""
+        return (values["id"] for _, values in self._nodes(kind))
+
+    def node_row(self, ref: NodeRef) -> EntityNode | MemoryNode | NodeRef | None:
+        """A node as a row of the port; None where it is not there."""
+        node = f"{ref.kind}:{ref.id}"
+        if node not in self._graph:
+            return None
+        if ref.kind == "record":
+            return ref
+        values = self._graph.nodes[node]
+        return _read(MemoryNode, values) if ref.kind == "memory" else _read(EntityNode, values)
+
+    def rows_from(self, ref: NodeRef) -> Iterator[EdgeRow]:
+        """The edges that start at a node, as rows of the port."""
+        node = f"{ref.kind}:{ref.id}"
+        if node in self._graph:
+            for edge in self._graph.out_edges(node, keys=True, data=True):
+                yield self._row(*edge)
+
+    def placed_ids(self, prefix: str) -> Iterator[str]:
+        """The ids of typed edges (`edge:`) or links (`link:`)."""
+        return (key.removeprefix(prefix) for key in self._places if key.startswith(prefix))
+
+    def placed_row(self, key: str) -> EdgeRow | None:
+        """The edge `edge:id` or link `link:id` as a row of the port; None where it is not there."""
+        ends = self._places.get(key)
+        return None if ends is None else self._row(*ends, key, self._graph.edges[(*ends, key)])
+
+    def _rows(self, kind: type[Edge]) -> Iterator[Edge]:
+        rows = (self._row(*edge) for edge in self._graph.edges(keys=True, data=True))
+        return (row for row in rows if isinstance(row, kind))
+
+    def _row(self, source: str, target: str, key: str, edge: Values) -> EdgeRow:
+        ends = self._ref(source), self._ref(target)
+        if key == MENTIONS:
+            return Mention(ends[0].id, ends[1].id, edge["weight"])
+        if key == CO_OCCURS:
+            return CoOccurrence(ends[0].id, ends[1].id, edge["weight"], edge["count"])
+        if edge["type"] == LINK:
+            values = (edge[name] for name in ("relationship", "confidence", "valid_from", "valid_to"))
+            return LinkEdge(edge["id"], ends[0].id, ends[1], *values)
+        return TypedEdge(edge["id"], edge["type"], *ends, edge["confidence"], edge["co_reference_count"])
 
     def _set_mentions(self, patch: GraphPatch) -> None:
         listed = {(f"memory:{mention.memory_id}", f"entity:{mention.entity_id}") for mention in patch.mentions}

@@ -56,6 +56,7 @@ def normalise(patch: GraphPatch, edge_types: frozenset[str]) -> GraphPatch:
         deleted_links=deleted_links,
         deleted_memories=_ids(patch.deleted_memories),
         deleted_entities=_ids(patch.deleted_entities),
+        deleted_records=_ids(patch.deleted_records),
     )
 
 

@@ -30,6 +30,10 @@ class GraphDataError(GraphError):
     """The backend, or the encoder before it, refused the data of one write (a Cypher error, a value it can't hold)."""
 
 
+class GraphDamagedError(GraphDataError):
+    """The graph can't be read though the server answers: it has to be rebuilt."""
+
+
 class FenceLostError(GraphError):
     """The graph's fence holds another token: somebody else took the tenant over, nothing was written."""
 
@@ -134,6 +138,30 @@ class GraphPatch:
     deleted_links: Sequence[str] = ()
     deleted_memories: Sequence[str] = ()
     deleted_entities: Sequence[str] = ()
+    deleted_records: Sequence[str] = ()
+    """Records that no edge holds; one that an edge does hold stays. Only a repair needs this."""
+
+
+Part = Literal["entities", "memories", "mentions", "co_occurrences", "edges", "links", "records"]
+"""What a graph is made of, named as in `GraphPatch`."""
+
+PARTS: tuple[Part, ...] = ("entities", "memories", "mentions", "co_occurrences", "edges", "links", "records")
+"""All parts, ends before the edges that need them, and records, which edges make, last."""
+
+Key = tuple[str, ...]
+"""What tells the rows of one part apart: an id, or the two ids of a mention or a pair. Keys sort as text does."""
+
+GraphRow = EntityNode | MemoryNode | Mention | CoOccurrence | TypedEdge | LinkEdge | NodeRef
+"""One row of a part; a record is its reference."""
+
+
+def key_of(row: GraphRow) -> Key:
+    """The key of a row within its part."""
+    if isinstance(row, Mention):
+        return row.memory_id, row.entity_id
+    if isinstance(row, CoOccurrence):
+        return row.a, row.b
+    return (row.id,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +242,8 @@ class GraphBackend(Protocol):
     """
 
     name: str
+    keeps_writes: bool
+    """Whether a write that was answered outlives the server whatever happens to it."""
 
     async def open(self) -> None:
         """Prepare the backend; must not need the server to answer (it may come up later)."""
@@ -227,8 +257,17 @@ class GraphBackend(Protocol):
         """Answer an identity of the running server (changes when it restarts or is replaced)."""
         ...
 
-    async def take_fence(self, tenant_id: UUID, token: str) -> None:
-        """Make the graph with its indexes where missing, and let only writes with `token` pass from now on."""
+    async def take_fence(self, tenant_id: UUID, token: str) -> str:
+        """Make the graph with its indexes where missing, and let only writes with `token` pass from now on.
+
+        Returns:
+            The graph's epoch: the first token that it ever had. A graph that was lost and made again, or replaced by a
+            rebuilt one, has another.
+        """
+        ...
+
+    async def epoch(self, tenant_id: UUID) -> str | None:
+        """The graph's epoch; None where there is no graph."""
         ...
 
     async def apply(self, tenant_id: UUID, token: str, patch: GraphPatch) -> None:
@@ -256,6 +295,32 @@ class GraphBackend(Protocol):
         """Everything in the graph, read in pages."""
         ...
 
+    async def read_page(
+        self, tenant_id: UUID, part: Part, after: Key, last: Key | None, limit: int
+    ) -> Sequence[GraphRow]:
+        """Rows of one part in the order of their keys: beyond `after`, up to `last` with it, `limit` at most.
+
+        Args:
+            tenant_id: Whose graph.
+            part: Which part.
+            after: The key to begin behind; `()` is the beginning.
+            last: The key to end at; None is the end.
+            limit: Rows at most; fewer say that there are no more.
+        """
+        ...
+
+    async def look_up(self, tenant_id: UUID, part: Part, keys: Sequence[Key]) -> Sequence[GraphRow]:
+        """The rows of one part with these keys, in any order; what is not there is left out."""
+        ...
+
+    async def scan(self, tenant_id: UUID) -> Mapping[str, int]:
+        """Touch every node, past all indexes, and count them by kind.
+
+        Raises:
+            GraphDamagedError: The server can't read a graph of its own.
+        """
+        ...
+
     async def begin_rebuild(self, tenant_id: UUID, token: str) -> None:
         """Make an empty scratch graph (dropping an older one) with indexes; readers keep seeing the live graph."""
         ...
@@ -270,6 +335,10 @@ class GraphBackend(Protocol):
         Raises:
             FenceLostError: The fence of the live graph or that of the scratch graph does not hold `token`.
         """
+        ...
+
+    async def abandon_rebuild(self, tenant_id: UUID, token: str) -> None:
+        """Drop the scratch graph if it is that of `token`."""
         ...
 
     async def drop(self, tenant_id: UUID) -> None:

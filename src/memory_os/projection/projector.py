@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from memory_os.domain.extraction import DeclaredNames
+from memory_os.domain.ids import may_be_derived
 from memory_os.graph.port import CoOccurrence, GraphBackend, GraphPatch
 from memory_os.metrics import PROJECTION_SECONDS
 from memory_os.outbox.queue import WORKER_ROLE, ClaimedEvent, Lease
@@ -23,6 +24,7 @@ from memory_os.projection.derivation import (
     read_mentions,
 )
 from memory_os.projection.nodes import entity_node, link_edge, memory_node, mention_edge, pair_edge, typed_edge
+from memory_os.projection.tombstones import require_tombstones
 from memory_os.storage.database import Database, Scope, Transaction
 
 
@@ -97,6 +99,7 @@ class Projector:
             GraphUnavailableError: The graph does not answer; nothing is wrong with the events.
             FenceLostError: The tenant is somebody else's by now; nothing was written.
             GraphDataError: Something in the batch can't be held by the graph.
+            UnseenRowError: Something in the batch is neither there nor deleted.
             Exception: Something in the batch can't be read or derived.
         """
         await self.write(lease, await self.derive(lease, await self.load(lease, events)))
@@ -115,7 +118,9 @@ class Projector:
         async def read(tx: Transaction) -> tuple[_Relations, list[dict[str, Any]]]:
             relations = await _read_relations(tx, wanted)
             _add_endpoints(wanted, relations)
-            return relations, await read_memories(tx, sorted(wanted.memories))
+            memories = await read_memories(tx, sorted(wanted.memories))
+            await require_tombstones(tx, await _missing(tx, wanted, relations, memories))
+            return relations, memories
 
         relations, memories = await self._database.run(scope, read)
         extractions = extract_from(memories, await self._declared_names(lease, wanted, memories))
@@ -201,6 +206,18 @@ async def _read_relations(tx: Transaction, wanted: Aggregates) -> _Relations:
     if wanted.links:
         links = await tx.hot("projected_links", {"tenant_id": tx.tenant_id, "ids": sorted(wanted.links)})
     return _Relations(edges, links)
+
+
+async def _missing(
+    tx: Transaction, wanted: Aggregates, relations: _Relations, memories: Sequence[Mapping[str, Any]]
+) -> set[UUID]:
+    """What was asked for and is not there. A derived entity may go at any time: it is nobody's to delete."""
+    there = {row["id"] for rows in (relations.edges, relations.links, memories) for row in rows}
+    declared = {entity_id for entity_id in wanted.entities if not may_be_derived(entity_id)}
+    if declared:
+        found = await tx.hot("present_entities", {"tenant_id": tx.tenant_id, "ids": sorted(declared)})
+        there |= {row["id"] for row in found}
+    return (wanted.memories | wanted.edges | wanted.links | declared) - there
 
 
 def _add_endpoints(wanted: Aggregates, relations: _Relations) -> None:

@@ -17,6 +17,7 @@ from memory_os.graph.port import EntityNode, GraphBackend, GraphPatch
 from memory_os.outbox.events import UPSERT
 from memory_os.outbox.queue import WORKER_ROLE, ClaimedEvent, Lease
 from memory_os.projection.derivation import EXTRACTED_BY
+from memory_os.projection.graph_states import expect
 from memory_os.projection.nodes import entity_node, link_edge, memory_node, mention_edge, pair_edge, typed_edge
 from memory_os.projection.projector import Projector
 from memory_os.storage.database import Database, Scope
@@ -38,6 +39,7 @@ class RebuildJob:
     max_memories: int | None
     allow_partial: bool
     request_id: str | None
+    attempt: int = 1
 
 
 class RebuildRefusedError(Exception):
@@ -124,6 +126,7 @@ class Rebuilder:
         async for rows in self._pages(job, "page_of_links"):
             await load("links", GraphPatch(links=[link_edge(row) for row in rows]), len(rows))
         await progress("swapping", done, done)
+        await self._database.run(Scope(WORKER_ROLE, job.tenant_id), lambda tx: expect(tx, job.tenant_id, token))
         await self._backend.finish_rebuild(job.tenant_id, token)
 
     async def _memories(self, job: RebuildJob, rows: Sequence[dict[str, Any]]) -> GraphPatch:

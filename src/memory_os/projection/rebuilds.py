@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from msgspec import Meta, Struct
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from memory_os.admin.audit import record
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
 from memory_os.domain.shapes import UserId
-from memory_os.errors import NotFoundError, RebuildRunningError
+from memory_os.errors import ConflictError, NotFoundError, RebuildRunningError
 from memory_os.outbox.operations import wake_workers
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
@@ -126,6 +126,31 @@ async def request_rebuild(
     detail = {"user_id": wanted.user_id, "limit": wanted.limit, "allow_partial": wanted.allow_partial}
     await record(tx, principal, "graph.rebuild", "graph_rebuild", row["id"], detail, request_id, tenant_id=tenant_id)
     await wake_workers(tx)
+    return rebuild_of(row, datetime.now(UTC))
+
+
+async def cancel_rebuild(
+    tx: Transaction, principal: Principal, tenant_id: UUID | None, rebuild_id: UUID, request_id: str | None
+) -> Rebuild:
+    """Call a rebuild off: the live graph stays as it is, but for what a rebuild of one user has done in place.
+
+    Raises:
+        NotFoundError: If there is none in the tenant (None is any, for root).
+        ConflictError: If it has ended.
+    """
+    statement = (
+        update(_TABLE)
+        .where(_TABLE.c.id == rebuild_id, _TABLE.c.status.in_(("pending", "running")))
+        .values(status="cancelled", phase="cancelled", finished_at=func.now())
+        .returning(_TABLE)
+    )
+    if tenant_id is not None:
+        statement = statement.where(_TABLE.c.tenant_id == tenant_id)
+    row = await tx.row(statement)
+    if row is None:
+        ended = await get_rebuild(tx, tenant_id, rebuild_id)
+        raise ConflictError(f"the rebuild has ended: it is {ended.status}")
+    await record(tx, principal, "graph.cancel", "graph_rebuild", rebuild_id, {}, request_id, tenant_id=row["tenant_id"])
     return rebuild_of(row, datetime.now(UTC))
 
 

@@ -332,6 +332,65 @@ graph_rebuilds = Table(
     _moment("finished_at"),
 )
 
+graph_tombstones = Table(
+    "graph_tombstones",
+    metadata,
+    _tenant(),
+    Column("aggregate_type", Text, primary_key=True),
+    Column("aggregate_id", UUID(), primary_key=True),
+    Column("version", BigInteger),
+    _moment("deleted_at"),
+)
+
+graph_states = Table(
+    "graph_states",
+    metadata,
+    _tenant(),
+    Column("epoch", Text),
+    Column("next_epoch", Text),
+    Column("doubt", Text),
+    _moment("doubted_at"),
+    _moment("verified_at"),
+    _moment("created_at"),
+)
+
+graph_servers = Table(
+    "graph_servers",
+    metadata,
+    Column("backend", Text, primary_key=True),
+    Column("identity", Text),
+    _moment("watched_at"),
+)
+
+graph_verifications = Table(
+    "graph_verifications",
+    metadata,
+    _tenant(),
+    _id(),
+    Column("repair", Boolean),
+    Column("status", Text),
+    Column("phase", Text),
+    Column("checked", BigInteger),
+    Column("total", BigInteger),
+    Column("parts", JSONB),
+    Column("missing", BigInteger),
+    Column("extra", BigInteger),
+    Column("differing", BigInteger),
+    Column("waiting", BigInteger),
+    Column("dead", BigInteger),
+    Column("repaired", BigInteger),
+    Column("sample", JSONB),
+    Column("damage", Text),
+    Column("attempts", Integer),
+    Column("error", Text),
+    Column("requested_by", Text),
+    Column("request_id", Text),
+    _moment("created_at"),
+    _moment("started_at"),
+    _moment("heartbeat_at"),
+    _moment("finished_at"),
+)
+
 retrievals = Table(
     "retrievals",
     metadata,

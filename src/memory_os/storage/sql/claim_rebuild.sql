@@ -12,4 +12,4 @@ SET status = CASE WHEN r.attempts >= 5 THEN 'failed' ELSE 'running' END,
     phase = 'starting', processed = 0, total = 0,
     started_at = coalesce(r.started_at, now()), heartbeat_at = now()
 FROM next WHERE r.tenant_id = next.tenant_id AND r.id = next.id
-RETURNING r.tenant_id, r.id, r.user_id, r.max_memories, r.allow_partial, r.request_id, r.status
+RETURNING r.tenant_id, r.id, r.user_id, r.max_memories, r.allow_partial, r.request_id, r.status, r.attempts

@@ -1,0 +1,1 @@
+SELECT tenant_id, epoch, next_epoch FROM graph_states WHERE tenant_id > %(after)s ORDER BY tenant_id LIMIT %(page)s
