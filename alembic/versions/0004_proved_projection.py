@@ -18,6 +18,8 @@ def upgrade() -> None:
     _tombstones()
     _states()
     _verifications()
+    # A dead deletion is a matter of privacy, so it is counted apart.
+    _gauges(", deletes bigint", ", count(*) FILTER (WHERE o.event_type = 'GRAPH_DELETE')")
     op.execute("ALTER TABLE graph_rebuilds DROP CONSTRAINT graph_rebuilds_status_check")
     op.execute(
         "ALTER TABLE graph_rebuilds ADD CONSTRAINT graph_rebuilds_status_check "
@@ -29,6 +31,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop them; cancelled rebuilds become failed ones, which the older schema knows."""
+    _gauges("", "")
     op.execute("REVOKE UPDATE (status, phase, finished_at) ON graph_rebuilds FROM memory_os_app")
     op.execute("ALTER TABLE graph_rebuilds DROP CONSTRAINT graph_rebuilds_status_check")
     op.execute("ALTER TABLE graph_rebuilds NO FORCE ROW LEVEL SECURITY")
@@ -42,6 +45,25 @@ def downgrade() -> None:
         op.execute(f"DROP TABLE {table} CASCADE")
     op.execute("DROP FUNCTION leave_tombstones() CASCADE")
     op.execute("DROP FUNCTION graph_gauges()")
+
+
+_GAUGES = """
+CREATE FUNCTION outbox_gauges()
+RETURNS TABLE (tenant_id uuid, status text, events bigint, oldest_seconds double precision, last_id bigint{column})
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+    SELECT o.tenant_id, o.status, count(*), max(extract(epoch FROM clock_timestamp() - o.created_at)), max(o.id){value}
+    FROM public.outbox_events o WHERE o.status IN ('pending', 'leased', 'dead')
+    GROUP BY o.tenant_id, o.status
+$$"""
+
+
+def _gauges(column: str, value: str) -> None:
+    op.execute("DROP FUNCTION outbox_gauges()")
+    op.execute(_GAUGES.format(column=column, value=value))
+    op.execute("ALTER FUNCTION outbox_gauges() OWNER TO memory_os_owner")
+    op.execute("REVOKE ALL ON FUNCTION outbox_gauges() FROM PUBLIC")
+    op.execute("GRANT EXECUTE ON FUNCTION outbox_gauges() TO memory_os_app, memory_os_worker")
 
 
 def _tombstones() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
+from uuid import UUID
 
 import typer
 
@@ -144,6 +145,9 @@ token_cli = typer.Typer(help="Tokens of the instance itself.", no_args_is_help=T
 tenant_cli = typer.Typer(help="Tenants.", no_args_is_help=True)
 cli.add_typer(token_cli, name="token")
 cli.add_typer(tenant_cli, name="tenant")
+graph_cli = typer.Typer(help="Compare, mend and rebuild graphs.", no_args_is_help=True)
+cli.add_typer(graph_cli, name="graph")
+TENANT = typer.Option(help="Only this tenant's graph; default: all.")
 
 
 @token_cli.command("create-root")
@@ -173,6 +177,60 @@ def create_tenant(
 
     for line in commands.create_tenant(load_settings().owner_url(), name, time_zone):
         typer.echo(line)
+
+
+@graph_cli.command("verify")
+def verify_graph(tenant: Annotated[UUID | None, TENANT] = None) -> None:
+    """Compare graphs with their canonical rows, while writes go on; exit code 1 if anything differs.
+
+    Example: memory-os graph verify --tenant 0190d6f2-8c1f-7cc3-98c4-dc0c0c07398f
+    """
+    import asyncio
+
+    from memory_os.settings import load_settings
+    from memory_os_workers.commands import compare
+
+    sys.exit(asyncio.run(compare(load_settings(), tenant, repair=False)))
+
+
+@graph_cli.command("repair")
+def repair_graph(
+    tenant: Annotated[UUID | None, TENANT] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Change the graph; without it only tell what differs.")
+    ] = False,
+) -> None:
+    """Set what differs right and touch nothing else; without --apply nothing is changed.
+
+    Example: memory-os graph repair --tenant 0190d6f2-8c1f-7cc3-98c4-dc0c0c07398f --apply
+    """
+    import asyncio
+
+    from memory_os.settings import load_settings
+    from memory_os_workers.commands import compare
+
+    code = asyncio.run(compare(load_settings(), tenant, repair=apply))
+    if code and not apply:
+        typer.echo("nothing was changed: repeat with --apply to mend it", err=True)
+    sys.exit(code)
+
+
+@graph_cli.command("rebuild")
+def rebuild_graph(
+    tenant: Annotated[UUID, typer.Option(help="Whose graph.")],
+    user: Annotated[str | None, typer.Option(help="Project only this user's memories again, in place.")] = None,
+    follow: Annotated[bool, typer.Option(help="Wait for it, with its progress.")] = True,
+) -> None:
+    """Ask the workers to make a graph anew from the canonical rows; readers keep the old one until the new is whole.
+
+    Example: memory-os graph rebuild --tenant 0190d6f2-8c1f-7cc3-98c4-dc0c0c07398f
+    """
+    import asyncio
+
+    from memory_os.settings import load_settings
+    from memory_os_workers.commands import rebuild
+
+    sys.exit(asyncio.run(rebuild(load_settings(), tenant, user, follow=follow)))
 
 
 def main() -> None:

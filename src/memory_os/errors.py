@@ -7,7 +7,8 @@ MemoryOSError
 ├── NotFoundError              404  not-found
 ├── ConflictError              409  conflict
 │   ├── IdempotencyError       409  idempotency-key-reused
-│   └── RebuildRunningError    409  rebuild-running
+│   ├── RebuildRunningError    409  rebuild-running
+│   └── VerificationRunningError  409  verification-running
 ├── PreconditionFailedError    412  version-mismatch
 ├── PayloadTooLargeError       413  too-large
 ├── InvalidInputError          422  invalid-input
@@ -109,6 +110,13 @@ class RebuildRunningError(ConflictError):
 
     code = "rebuild-running"
     title = "A rebuild is running already"
+
+
+class VerificationRunningError(ConflictError):
+    """A comparison of this tenant's graph is pending or running, and what was asked for is more than that."""
+
+    code = "verification-running"
+    title = "A comparison is running already"
 
 
 class PreconditionFailedError(MemoryOSError):

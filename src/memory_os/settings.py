@@ -71,6 +71,9 @@ class Settings(BaseSettings):
     outbox_backoff_base_s: float = Field(2.0, gt=0, le=60, description="First bound of the full-jitter backoff.")
     outbox_backoff_cap_s: float = Field(300.0, gt=0, le=3600, description="Largest bound of the backoff.")
     outbox_retention_h: float = Field(24.0, gt=0, description="Hours that done events are kept.")
+    graph_verify_every_h: float = Field(
+        24.0, ge=0, description="Hours after which a graph is compared with its canonical rows again; 0 is never."
+    )
     outbox_ready_max_age_s: float = Field(
         900.0,
         gt=0,

@@ -26,7 +26,7 @@ from memory_os.settings import Settings
 from memory_os.storage.checks import check_database
 from memory_os.storage.database import Database, is_connection_loss
 from memory_os_workers import embedder as embedder_actor
-from memory_os_workers import heartbeat, listener, projector, pruner, rebuilder
+from memory_os_workers import heartbeat, listener, projector, pruner, rebuilder, verifier, watcher
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.supervisor import keep_running
 
@@ -37,6 +37,8 @@ ACTORS = {
     "listener": listener.run,
     "projector": projector.run,
     "rebuilder": rebuilder.run,
+    "verifier": verifier.run,
+    "watcher": watcher.run,
     "embedder": embedder_actor.run,
     "pruner": pruner.run,
 }

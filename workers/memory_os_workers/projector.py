@@ -12,6 +12,7 @@ import structlog
 
 from memory_os.graph.port import FenceLostError, GraphPatch, GraphUnavailableError
 from memory_os.metrics import EVENTS_PROJECTED, STALE_ACKS
+from memory_os.outbox.events import DELETE
 from memory_os.outbox.queue import ClaimedEvent, Lease
 from memory_os.projection.projector import Loaded, may_overlap
 from memory_os.storage.database import is_connection_loss
@@ -224,6 +225,9 @@ async def _fail(context: WorkerContext, lease: Lease, event: ClaimedEvent, error
         _count_stale(context, 1)
         return
     context.tally.failed += 1
+    if status == "dead" and event.event_type == DELETE:
+        # A matter of privacy: readers don't see the record any more, but the graph still holds it.
+        log.error("deletion_died", tenant_id=str(lease.tenant_id), event_id=event.id, error_class=type(error).__name__)
     EVENTS_PROJECTED.labels("dead" if status == "dead" else "failed").inc()
     log.warning(
         "event_failed",

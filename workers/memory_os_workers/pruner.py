@@ -12,6 +12,8 @@ log = structlog.get_logger(__name__)
 
 EVERY_S = 60.0
 BATCH = 2000
+TOMBSTONES_S = 3600.0
+"""Far longer than a write or a claim of an event may take: a tombstone goes when nothing can ask for it any more."""
 
 
 async def run(context: WorkerContext) -> None:
@@ -29,6 +31,8 @@ async def prune(context: WorkerContext) -> dict[str, int]:
     for statement, seconds in (
         ("prune_events", settings.outbox_retention_h * 3600),
         ("prune_workers", settings.outbox_retention_h * 3600),
+        ("prune_tombstones", TOMBSTONES_S),
+        ("prune_verifications", settings.retrieval_retention_d * 86_400),
     ):
         pruned[statement] = await _drain(context, Scope(WORKER_ROLE), statement, seconds)
     async with context.database.transaction(Scope(WORKER_ROLE)) as tx:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
@@ -41,6 +42,7 @@ async def readiness(database: Database, settings: Settings, graph: GraphMemory |
     parts["outbox"] = {
         "waiting": sum(gauge["events"] for gauge in waiting),
         "dead": sum(gauge["events"] for gauge in gauges if gauge["status"] == "dead"),
+        "dead_deletes": sum(gauge["deletes"] for gauge in gauges if gauge["status"] == "dead"),
         "oldest_seconds": round(oldest, 1),
     }
     moving = oldest <= settings.outbox_ready_max_age_s
@@ -63,14 +65,18 @@ async def graph_state(graph: GraphMemory | None) -> str:
 
 
 async def queue_metrics(database: Database) -> bytes:
-    """Queue depth and age by status, and workers by state, in Prometheus' text form.
+    """Queue depth and age by status, workers by state and how graphs compare, in Prometheus' text form.
 
     Tenants are not labels, so that neither their number nor their names get into the metrics store.
     """
     async with database.transaction(Scope("memory_os_app")) as tx:
         gauges = await tx.hot("outbox_gauges")
         workers = await tx.hot("worker_gauges")
+        graphs = await tx.hot("graph_gauges")
     registry = CollectorRegistry()
+    _add_graphs(registry, graphs)
+    deletes = Gauge("memory_os_outbox_dead_deletes", "Deletions that never reached the graph.", registry=registry)
+    deletes.set(sum(gauge["deletes"] for gauge in gauges if gauge["status"] == "dead"))
     events = Gauge("memory_os_outbox_events", "Events in the outbox.", ["status"], registry=registry)
     oldest = Gauge("memory_os_outbox_oldest_seconds", "Age of the oldest event.", ["status"], registry=registry)
     alive = Gauge("memory_os_workers", "Workers by state; lost ones are silent.", ["state"], registry=registry)
@@ -85,3 +91,21 @@ async def queue_metrics(database: Database) -> bytes:
     for row in workers:
         alive.labels(row["state"]).set(row["workers"])
     return generate_latest(registry)
+
+
+def _add_graphs(registry: CollectorRegistry, graphs: Sequence[Mapping[str, Any]]) -> None:
+    """What the newest comparison of each graph has found, summed up."""
+    compared = [graph for graph in graphs if graph["seconds_ago"] is not None]
+    figures = (
+        ("memory_os_graph_differences", "Differences to the canonical rows.", sum(g["differences"] for g in compared)),
+        ("memory_os_graphs_differing", "Graphs with such differences.", sum(bool(g["differences"]) for g in compared)),
+        ("memory_os_graphs_doubted", "Graphs that are lost, damaged or not mended.", sum(g["doubted"] for g in graphs)),
+        ("memory_os_graphs_not_compared", "Graphs that were never compared.", len(graphs) - len(compared)),
+        (
+            "memory_os_graph_compared_seconds",
+            "Age of the oldest of the newest comparisons.",
+            max((g["seconds_ago"] for g in compared), default=0.0),
+        ),
+    )
+    for name, meaning, value in figures:
+        Gauge(name, meaning, registry=registry).set(value)

@@ -114,6 +114,7 @@ class Journal:
                 "format_version": snapshot.format_version,
                 "number": snapshot.number,
                 "fence": snapshot.fence,
+                "epoch": snapshot.epoch,
                 "graph": snapshot.graph,
             },
             allow_nan=False,

@@ -13,9 +13,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
+import structlog
 
 from memory_os.outbox.backoff import full_jitter
 from memory_os.storage.database import Database, Scope
+
+log = structlog.get_logger(__name__)
 
 WORKER_ROLE = "memory_os_worker"
 INFRASTRUCTURE_CAP_S = 24 * 3600.0
@@ -94,6 +97,10 @@ class Queue:
     async def claim(self, lease: Lease, batch: int) -> list[ClaimedEvent]:
         """Claim due events, oldest first. Those that five workers never came back from are parked as dead."""
         rows = await self._hot("claim_events", {**self._lease(lease), "batch": batch})
+        for row in rows:
+            if row["status"] == "dead":
+                event = {"event_id": row["id"], "event_type": row["event_type"]}
+                log.error("event_never_came_back", tenant_id=str(lease.tenant_id), **event)
         return [
             ClaimedEvent(
                 row["id"],

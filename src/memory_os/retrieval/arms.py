@@ -64,12 +64,16 @@ class GraphPosition:
         position: Every event up to here has been projected, or parked as dead.
         incomplete: Some event is dead.
         now: The database's clock.
+        doubted: The graph was lost, damaged, or on a server that was restarted, and is not known to be mended.
+        epochs: What the tenant's graph may be known by; none before there is a graph.
     """
 
     lag: int
     position: int
     incomplete: bool
     now: datetime
+    doubted: bool = False
+    epochs: frozenset[str] = frozenset()
 
 
 async def search_vectors(
@@ -141,7 +145,8 @@ async def read_position(tx: Transaction) -> GraphPosition:
         position = row["oldest"] - 1
     else:
         position = row["newest"] or 0
-    return GraphPosition(row["lag"], position, row["incomplete"], row["now"])
+    epochs = frozenset(epoch for epoch in row["epochs"] or () if epoch is not None)
+    return GraphPosition(row["lag"], position, row["incomplete"], row["now"], bool(row["doubted"]), epochs)
 
 
 def rank_of(hits: Sequence[Ref] | dict[Ref, float]) -> dict[Ref, int]:

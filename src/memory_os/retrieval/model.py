@@ -9,12 +9,10 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from memory_os.domain.shapes import NO_NUL, Key, Moment, UserId
+from memory_os.outbox.waiting import WAIT_MS
 
 QUERY_CHARS = 4_000
 """Longest query: some 700 words. What is longer is a document, and belongs into a memory."""
-
-WAIT_MS = 5_000
-"""Longest wait for the graph to reach a position."""
 
 RecordType = Literal["memory", "observation", "procedure", "outcome", "entity"]
 ArmName = Literal["vector", "text", "graph"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -19,7 +19,8 @@ from memory_os.domain.shapes import check_moment, check_text
 from memory_os.embedding.port import Embedder, EmbeddingError
 from memory_os.errors import FieldError, InvalidInputError
 from memory_os.graph.facade import GraphMemory
-from memory_os.graph.port import Path, Seed
+from memory_os.graph.port import GraphError, Path, Seed
+from memory_os.outbox.waiting import wait_until
 from memory_os.retrieval.arms import (
     GraphPosition,
     Ref,
@@ -43,9 +44,6 @@ log = structlog.get_logger(__name__)
 
 EMBED_BUDGET_S: Final = 3.0
 """How long a question waits for its vector; a busy endpoint may take ten seconds, and then the other arms answer."""
-
-_POLL_S: Final = 0.02
-"""Between two looks at how far the graph is; doubled each time, up to 0.16 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +170,12 @@ class Retriever:
 
     async def _wait(self, scope: Scope, position: GraphPosition, wanted: int, timeout_ms: int) -> GraphPosition:
         """Look again until the graph has reached the position or the time is over."""
-        loop = asyncio.get_running_loop()
-        end, pause = loop.time() + timeout_ms / 1000, _POLL_S
-        while position.lag and position.position < wanted and (left := end - loop.time()) > 0:
-            await asyncio.sleep(min(pause, left))
-            pause = min(2 * pause, 8 * _POLL_S)
-            position = await self._database.run(scope, read_position)
-        return position
+        return await wait_until(
+            position,
+            lambda seen: not seen.lag or seen.position >= wanted,
+            lambda: self._database.run(scope, read_position),
+            timeout_ms,
+        )
 
     async def _walk(
         self, principal: Principal, request: RetrievalRequest, window: Window, found: _Found, timings: Timings
@@ -188,12 +185,23 @@ class Retriever:
         seeds = make_seeds(found.named, found.vector, found.words)
         position = found.position
         as_of = None if window.history else (window.as_of or position.now)
-        current = not position.lag and not position.incomplete
+        current = not position.lag and not position.incomplete and not position.doubted
         with timings.part("graph"):
             paths = await walk(self._graph, principal.tenant_id, seeds, request.limits, as_of, current=current)
         if paths is None:
             found.degraded.append("graph")
+        elif seeds and not paths and not position.doubted:
+            found.position = replace(position, doubted=not await self._is_there(principal, position))
         return seeds, paths
+
+    async def _is_there(self, principal: Principal, position: GraphPosition) -> bool:
+        """Whether the graph that gave nothing is the tenant's: one that was lost just now is empty, too."""
+        if self._graph is None or not position.epochs:
+            return True
+        try:
+            return await self._graph.backend.epoch(principal.tenant_id) in position.epochs
+        except GraphError:
+            return False
 
     async def _hydrate(self, scope: Scope, found: _Found, paths: Sequence[Path], window: Window) -> Hydrated:
         refs = {*found.vector, *found.words, *(Ref("entity", ident) for ident in found.named)}
@@ -205,7 +213,8 @@ class Retriever:
         if position is None:
             return GraphState("off", 0, 0)
         behind = position.lag > 0 or position.incomplete
-        state: GraphStateName = "degraded" if paths is None else "lagging" if behind else "current"
+        broken = paths is None or position.doubted
+        state: GraphStateName = "degraded" if broken else "lagging" if behind else "current"
         return GraphState(state, position.lag, position.position)
 
 

@@ -1,1 +1,1 @@
-SELECT tenant_id, status, events, oldest_seconds, last_id FROM outbox_gauges()
+SELECT tenant_id, status, events, oldest_seconds, last_id, deletes FROM outbox_gauges()
