@@ -78,7 +78,7 @@ def _tombstones() -> None:
         PRIMARY KEY (tenant_id, aggregate_id, aggregate_type)
     )""")
     op.execute("CREATE INDEX graph_tombstones_by_age ON graph_tombstones (deleted_at)")
-    enable_tenancy("graph_tombstones", worker="true", owner="true", app="SELECT", worker_grants="SELECT, DELETE")
+    enable_tenancy("graph_tombstones", worker="true", owner="true", app="SELECT", worker_grants="SELECT, UPDATE, DELETE")
     # A trigger, since edges and links also go with their ends, where no statement of ours names them. Derived entities
     # leave none: they come and go with what names them, and nobody has deleted them.
     op.execute("""
