@@ -21,7 +21,7 @@ def test_every_promise_is_held_by_tests_that_exist(row: str) -> None:
         path, _, name = address.partition("::")
         assert (ROOT / path).exists(), address
         if name:
-            assert re.search(rf"^(async )?def {re.escape(name)}\(", (ROOT / path).read_text(), re.M), address
+            assert re.search(rf"^(async )?def {re.escape(name)}\(", (ROOT / path).read_text(), re.MULTILINE), address
 
 
 def test_the_page_has_promises() -> None:
