@@ -52,6 +52,9 @@ async def run(context: WorkerContext) -> None:
         if context.breaker.state == "half_open" and not await _probe(context):
             continue
         context.wake.clear()
+        for tenant_id in await context.queue.abandoned_tenants(context.settings.worker_concurrency):
+            # Alone: should one of its events kill this worker, too, it takes nobody else's attempts with it.
+            await take_turn(context, tenant_id)
         tenants = await context.queue.due_tenants(after, context.settings.worker_concurrency)
         if not tenants:
             if after == UUID(int=0):
@@ -107,6 +110,10 @@ async def _drain(context: WorkerContext, lease: Lease, claimed: list[int]) -> No
             loading = None
             if batch is None:
                 break
+            if any(event.suspect for event in batch.events):
+                await _advance(context, lease, batch, ahead)
+                await batch.written()
+                continue
             if turn + 1 < BATCHES_A_TURN:
                 loading = asyncio.create_task(_load(context, lease, claimed))
             await _advance(context, lease, batch, ahead)

@@ -47,6 +47,8 @@ class ClaimedEvent:
     version: int
     attempts: int
     request_id: str | None
+    suspect: bool = False
+    """A worker that had it before never came back: it may be what killed that one."""
 
 
 class Queue:
@@ -80,6 +82,11 @@ class Queue:
         rows = await self._hot("due_tenants", {"after": after, "tenants": limit})
         return [row["tenant_id"] for row in rows]
 
+    async def abandoned_tenants(self, limit: int) -> list[UUID]:
+        """Tenants with events that a worker never came back from, which may be what killed it."""
+        rows = await self._hot("abandoned_tenants", {"tenants": limit})
+        return [row["tenant_id"] for row in rows]
+
     async def lease(self, tenant_id: UUID) -> Lease | None:
         """Become the tenant's only writer; None when somebody else is."""
         lease = Lease(tenant_id, uuid4())
@@ -95,7 +102,10 @@ class Queue:
         await self._hot("release_tenant", self._lease(lease))
 
     async def claim(self, lease: Lease, batch: int) -> list[ClaimedEvent]:
-        """Claim due events, oldest first. Those that five workers never came back from are parked as dead."""
+        """Claim due events, oldest first; before them, and in ever smaller batches, those that nobody came back from.
+
+        Those that five workers never came back from are parked as dead.
+        """
         rows = await self._hot("claim_events", {**self._lease(lease), "batch": batch})
         for row in rows:
             if row["status"] == "dead":
@@ -110,6 +120,7 @@ class Queue:
                 row["version"],
                 row["attempts"],
                 row["request_id"],
+                row["suspect"],
             )
             for row in sorted(rows, key=lambda row: row["id"])
             if row["status"] == "leased"

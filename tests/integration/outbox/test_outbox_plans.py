@@ -23,6 +23,7 @@ PARAMETERS: dict[str, Any] = {
     "after": UUID(int=0),
     "tenants": 4,
     "ids": [1, 2, 3],
+    "limit": 1000,
     "id": 1,
     "wait_s": 1.0,
     "cap_s": 86400.0,
@@ -70,12 +71,15 @@ def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
         ("fail_event", "outbox_events_pkey"),
         ("refund_events", "outbox_events_pkey"),
         ("prune_events", "outbox_done"),
+        ("abandoned_tenants", "outbox_lease_expiry"),
+        ("live_events_of", "outbox_live_per_aggregate"),
     ],
 )
 def test_a_hot_statement_reads_by_index(long_queue: str, name: str, index: str) -> None:
+    given = {**PARAMETERS, "ids": [uuid4()]} if name == "live_events_of" else PARAMETERS
     with psycopg.connect(long_queue) as connection:
         connection.execute("SELECT set_config('role', 'memory_os_worker', true)")
-        row = connection.execute(b"EXPLAIN (FORMAT JSON) " + hot_statement(name), PARAMETERS).fetchone()
+        row = connection.execute(b"EXPLAIN (FORMAT JSON) " + hot_statement(name), given).fetchone()
     assert row is not None
     plan = row[0] if isinstance(row[0], list) else json.loads(row[0])
     scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "outbox_events"]

@@ -149,3 +149,24 @@ async def test_the_states_of_an_event_are_held_by_the_table(tenant_factory: Tena
     ):
         with pytest.raises(psycopg.errors.CheckViolation):
             change(tenant, f"UPDATE outbox_events SET {wrong}")
+
+
+async def test_what_kills_its_workers_dies_alone(queue: Queue, tenant_factory: TenantFactory) -> None:
+    """However often an event kills the worker that has it, none of those that were claimed beside it dies with it."""
+    tenant = tenant_factory()
+    ids = put(tenant, 200)
+    killer, done, sizes = ids[77], set[int](), list[int]()
+    lease = await queue.lease(tenant.tenant_id)
+    assert lease is not None
+    while events := await queue.claim(lease, 200):
+        claimed = [event.id for event in events]
+        if killer not in claimed:
+            assert await queue.finish(lease, claimed) == len(claimed)
+            done.update(claimed)
+            continue
+        sizes.append(len(claimed))
+        assert {event.suspect for event in events} == {len(sizes) > 1}
+        change(tenant, "UPDATE outbox_events SET lease_until = now() - interval '1 second' WHERE status = 'leased'")
+    assert done == set(ids) - {killer}
+    assert sizes == [200, 25, 4, 1, 1]
+    assert change(tenant, "SELECT id, attempts FROM outbox_events WHERE status = 'dead'") == [(killer, 5)]
