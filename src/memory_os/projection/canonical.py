@@ -44,12 +44,17 @@ _SOURCES: Mapping[Part, _Source] = {
 }
 
 
-async def read_page(tx: Transaction, part: Part, after: Key, limit: int) -> list[GraphRow]:
-    """Rows of one part beyond a key, in the order of their keys, `limit` at most, as a graph holds them."""
+async def read_rows(tx: Transaction, part: Part, after: Key, limit: int) -> list[GraphRow]:
+    """Rows of one part beyond a key, in the order of their keys, `limit` at most."""
     first, second = [*map(UUID, after), _FIRST, _FIRST][:2]
     given = {"tenant_id": tx.tenant_id, "user_id": None, "after": first, "after_b": second, "page": limit}
     source = _SOURCES[part]
-    return as_stored(part, [source.build(row) for row in await tx.hot(source.page, given)])
+    return [source.build(row) for row in await tx.hot(source.page, given)]
+
+
+async def read_page(tx: Transaction, part: Part, after: Key, limit: int) -> list[GraphRow]:
+    """Like `read_rows`, in the form in which a graph gives them back."""
+    return as_stored(part, await read_rows(tx, part, after, limit))
 
 
 async def look_up(tx: Transaction, part: Part, keys: Collection[Key]) -> dict[Key, GraphRow]:

@@ -8,22 +8,30 @@ new graph, and its waiting event finds there which counts to set again; one that
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from uuid import UUID
 
-from memory_os.graph.port import EntityNode, GraphBackend, GraphPatch
+from memory_os.graph.port import EntityNode, GraphBackend, GraphPatch, Key, Part, key_of
 from memory_os.outbox.events import UPSERT
 from memory_os.outbox.queue import WORKER_ROLE, ClaimedEvent, Lease
-from memory_os.projection.derivation import EXTRACTED_BY
+from memory_os.projection import canonical
+from memory_os.projection.derivation import EXTRACTED_BY, read_mentions
 from memory_os.projection.graph_states import expect
-from memory_os.projection.nodes import entity_node, link_edge, memory_node, mention_edge, pair_edge, typed_edge
+from memory_os.projection.nodes import memory_node, mention_edge
 from memory_os.projection.projector import Projector
-from memory_os.storage.database import Database, Scope
+from memory_os.storage.database import Database, Scope, Transaction
 
 PAGE = 1000
 _FIRST = UUID(int=0)
+
+_AFTER_MEMORIES: Sequence[Part] = ("entities", "co_occurrences", "edges", "links")
+
+T = TypeVar("T")
 
 Progress = Callable[[str, int, int], Awaitable[None]]
 """Called with phase, processed and total after each page."""
@@ -44,6 +52,19 @@ class RebuildJob:
 
 class RebuildRefusedError(Exception):
     """The rebuild would leave memories out of the graph, and nobody allowed that."""
+
+
+async def one_ahead(items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    """Make the next item while the one before it is used: the rows come from one server and go to another."""
+    following = asyncio.ensure_future(anext(items, None))
+    try:
+        while (item := await following) is not None:
+            following = asyncio.ensure_future(anext(items, None))
+            yield item
+    finally:
+        following.cancel()
+        await asyncio.wait([following])
+        await items.aclose()
 
 
 class Rebuilder:
@@ -82,7 +103,7 @@ class Rebuilder:
     async def _in_place(self, job: RebuildJob, lease: Lease, total: int, progress: Progress) -> None:
         """Project one user's memories again, each as it is now."""
         processed = 0
-        async for rows in self._pages(job, "page_of_memories"):
+        async for rows in self._pages(job):
             batch = rows[: total - processed]
             events = [ClaimedEvent(0, UPSERT, "memory", row["id"], row["version"], 0, job.request_id) for row in batch]
             for start in range(0, len(events), 100):
@@ -109,31 +130,33 @@ class Rebuilder:
             await progress(phase, min(done, total), total)
 
         await self._backend.begin_rebuild(job.tenant_id, token)
+        async with aclosing(one_ahead(self._patches(job, limit))) as patches:
+            async for phase, patch, rows in patches:
+                await load(phase, patch, rows)
+        await progress("swapping", done, done)
+        await self._read(job, lambda tx: expect(tx, job.tenant_id, token))
+        await self._backend.finish_rebuild(job.tenant_id, token)
+
+    async def _patches(self, job: RebuildJob, limit: int) -> AsyncGenerator[tuple[str, GraphPatch, int], None]:
+        """Everything in the order in which it has to be read, page by page: phase, patch, canonical rows in it."""
         taken = 0
-        async for rows in self._pages(job, "page_of_memories"):
+        async for rows in self._pages(job):
             batch = rows[: limit - taken]
-            await load("memories", await self._memories(job, batch), len(batch))
+            yield "memories", await self._memories(job, batch), len(batch)
             taken += len(batch)
             if taken >= limit:
                 break
-        async for rows in self._pages(job, "page_of_entities"):
-            await load("entities", GraphPatch(entities=[entity_node(row) for row in rows]), len(rows))
-        async for rows in self._pages(job, "page_of_pairs"):
-            pairs = [pair_edge(str(row["entity_a"]), str(row["entity_b"]), row["records"]) for row in rows]
-            await load("co-occurrences", GraphPatch(co_occurrences=pairs), len(rows))
-        async for rows in self._pages(job, "page_of_edges"):
-            await load("edges", GraphPatch(edges=[typed_edge(row) for row in rows]), len(rows))
-        async for rows in self._pages(job, "page_of_links"):
-            await load("links", GraphPatch(links=[link_edge(row) for row in rows]), len(rows))
-        await progress("swapping", done, done)
-        await self._database.run(Scope(WORKER_ROLE, job.tenant_id), lambda tx: expect(tx, job.tenant_id, token))
-        await self._backend.finish_rebuild(job.tenant_id, token)
+        for part in _AFTER_MEMORIES:
+            after: Key = ()
+            while page := await self._read(job, partial(canonical.read_rows, part=part, after=after, limit=PAGE)):
+                values: dict[str, Any] = {part: page}
+                yield part, GraphPatch(**values), len(page)
+                after = key_of(page[-1])
 
     async def _memories(self, job: RebuildJob, rows: Sequence[dict[str, Any]]) -> GraphPatch:
         """Memories with their mentions. The entities are bare here; their own pages come later and complete them."""
-        given = {"tenant_id": job.tenant_id, "ids": [row["id"] for row in rows]}
-        found = await self._hot(job, "mentions_of_memories", given)
-        mentions = [mention_edge(row) for row in found]
+        ids = [row["id"] for row in rows]
+        mentions = [mention_edge(row) for row in await self._read(job, lambda tx: read_mentions(tx, ids))]
         bare = sorted({mention.entity_id for mention in mentions})
         return GraphPatch(
             entities=[EntityNode(entity_id, "", "unknown", 0.0, declared=False) for entity_id in bare],
@@ -159,13 +182,15 @@ class Rebuilder:
         rows = await self._hot(job, "count_canonical", {"tenant_id": job.tenant_id, "user_id": job.user_id})
         return dict(rows[0])
 
-    async def _pages(self, job: RebuildJob, statement: str) -> AsyncIterator[list[dict[str, Any]]]:
-        """Keyset pages in the order of the key, each in a short transaction of its own."""
-        given = {"tenant_id": job.tenant_id, "user_id": job.user_id, "page": PAGE, "after": _FIRST, "after_b": _FIRST}
-        while rows := await self._hot(job, statement, given):
+    async def _pages(self, job: RebuildJob) -> AsyncIterator[list[dict[str, Any]]]:
+        """Keyset pages of memories, each read in a short transaction of its own."""
+        given = {"tenant_id": job.tenant_id, "user_id": job.user_id, "page": PAGE, "after": _FIRST}
+        while rows := await self._hot(job, "page_of_memories", given):
             yield rows
-            given["after"] = rows[-1].get("id") or rows[-1]["entity_a"]
-            given["after_b"] = rows[-1].get("entity_b", _FIRST)
+            given["after"] = rows[-1]["id"]
 
     async def _hot(self, job: RebuildJob, statement: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-        return await self._database.run(Scope(WORKER_ROLE, job.tenant_id), lambda tx: tx.hot(statement, parameters))
+        return await self._read(job, lambda tx: tx.hot(statement, parameters))
+
+    async def _read(self, job: RebuildJob, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        return await self._database.run(Scope(WORKER_ROLE, job.tenant_id), work)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from memory_os.graph.facade import GraphMemory
 from memory_os.graph.port import EntityNode, GraphError
 from memory_os.graph.port import GraphStats as Counts
 from memory_os.outbox.gauges import Lag, graph_lag
+from memory_os.projection.graph_states import graph_condition
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 
@@ -34,7 +36,11 @@ class LagReport(Struct):
 
 
 class GraphReport(Struct):
-    """What is in a tenant's graph. Up to `position`, every event has been projected or parked."""
+    """What is in a tenant's graph. Up to `position`, every event has been projected or parked.
+
+    While `doubt` says something, the graph was lost, damaged or on a server that was restarted, and is not known to be
+    mended. At `verified_at` it was last compared with the canonical rows; null while it never was.
+    """
 
     enabled: bool
     backend: str | None
@@ -46,6 +52,8 @@ class GraphReport(Struct):
     top_entities: list[TopEntity]
     lag: LagReport
     position: int
+    doubt: str | None
+    verified_at: datetime | None
 
 
 async def count_graph(graph: GraphMemory | None, tenant_id: UUID) -> Counts:
@@ -65,12 +73,13 @@ async def count_graph(graph: GraphMemory | None, tenant_id: UUID) -> Counts:
 
 
 async def report_graph(tx: Transaction, graph: GraphMemory | None, tenant_id: UUID, counts: Counts) -> GraphReport:
-    """The counts with names and lag.
+    """The counts with names, lag, and whether the graph is in doubt.
 
     Names come from the canonical rows under the reader's row-level security: an entity that the reader may not see is
     left out.
     """
     lag = Lag(0, 0.0, 0) if graph is None else await graph_lag(tx, tenant_id)
+    condition = None if graph is None else await graph_condition(tx, tenant_id)
     return GraphReport(
         enabled=graph is not None,
         backend=graph.backend.name if graph is not None else None,
@@ -82,18 +91,24 @@ async def report_graph(tx: Transaction, graph: GraphMemory | None, tenant_id: UU
         top_entities=await _visible(tx, tenant_id, counts.top_entities),
         lag=LagReport(lag.events, lag.seconds),
         position=lag.position,
+        doubt=condition.doubt if condition else None,
+        verified_at=condition.verified_at if condition else None,
     )
 
 
 async def _visible(tx: Transaction, tenant_id: UUID, top: Sequence[tuple[EntityNode, int]]) -> list[TopEntity]:
-    columns = tables.entities.c
-    ids = [UUID(node.id) for node, _ in top]
-    if not ids:
-        return []
-    rows = await tx.rows(select(columns.id, columns.name).where(columns.tenant_id == tenant_id, columns.id.in_(ids)))
-    names = {row["id"]: row["name"] for row in rows}
+    names = await visible_names(tx, tenant_id, [UUID(node.id) for node, _ in top])
     return [
-        TopEntity(ident, names[ident], node.strength, mentions)
-        for ident, (node, mentions) in zip(ids, top, strict=True)
-        if ident in names
+        TopEntity(UUID(node.id), names[UUID(node.id)], node.strength, mentions)
+        for node, mentions in top
+        if UUID(node.id) in names
     ]
+
+
+async def visible_names(tx: Transaction, tenant_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:
+    """Names of entities by id; those that the reader may not see are left out, and root sees none."""
+    columns = tables.entities.c
+    if not ids:
+        return {}
+    rows = await tx.rows(select(columns.id, columns.name).where(columns.tenant_id == tenant_id, columns.id.in_(ids)))
+    return {row["id"]: row["name"] for row in rows}
