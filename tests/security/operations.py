@@ -23,10 +23,10 @@ Json = dict[str, Any]
 ORDER = ("GET", "POST", "PATCH", "PUT", "DELETE")
 """Calls that read come first and those that delete last, so that one world serves all."""
 
-GO_WITH_THEIR_ENDS = ("deleteLink", "deleteEdge")
-"""Deletions of what the other deletions take with them, and which therefore come before those."""
+BEFORE_OTHERS = ("deleteLink", "deleteEdge", "cancelRebuild")
+"""Deletions of what other deletions take with them, and the cancelling of what would stand in the way of another."""
 
-EVENTS = {"retryEvent": "dead_event"}
+EVENTS = {"retryEvent": "dead_event", "cancelRebuild": "waiting_rebuild"}
 """Operations that need an id of another kind than their parameter's name says."""
 
 BODIES: dict[str, Callable[[Ids], Json]] = {
@@ -112,7 +112,7 @@ class Api:
                 for path, item in document["paths"].items()
                 for method, operation in item.items()
             ),
-            key=lambda operation: (ORDER.index(operation.method), operation.name not in GO_WITH_THEIR_ENDS),
+            key=lambda operation: (ORDER.index(operation.method), operation.name not in BEFORE_OTHERS),
         )
 
     @property

@@ -27,6 +27,8 @@ CLOSED = frozenset(
         *("outbox_events.status", "retrieval_items.record_type", "retrievals.graph_state", "tenants.status"),
         *(f"{record}s.{name}" for record in RECORDS for name in ("status", "visibility")),
         *("tenants.time_zone", "tokens.role", "tokens.scopes"),
+        # Words of the service's own.
+        "graph_states.doubt",
         # Random, or ids alone.
         *("audit_log.target_id", "tokens.prefix"),
         # Names of models and extractors.
@@ -201,11 +203,17 @@ def _store_traces(world: World) -> None:
             "finished_at) VALUES (%s, %s, 'failed', %s, %s, %s, %s, %s, now())",
             (tenant_id, world.ids["rebuild"], *[mark] * 5),
         )
+        world.ids["waiting_rebuild"] = str(uuid4())
+        connection.execute(
+            "INSERT INTO graph_rebuilds (tenant_id, id, phase, user_id, requested_by, request_id) "
+            "VALUES (%s, %s, %s, %s, %s, %s)",
+            (tenant_id, world.ids["waiting_rebuild"], *[mark] * 4),
+        )
         world.ids["verification"] = str(uuid4())
         connection.execute(
             "INSERT INTO graph_verifications (tenant_id, id, status, phase, parts, sample, damage, requested_by, "
             "request_id, error, finished_at) VALUES (%s, %s, 'failed', %s, %s, %s, %s, %s, %s, %s, now())",
-            (tenant_id, world.ids["verification"], mark, *[json.dumps({mark: 1})] * 2, *[mark] * 4),
+            (tenant_id, world.ids["verification"], mark, *_found(mark), *[mark] * 4),
         )
         connection.execute(
             "INSERT INTO graph_states (tenant_id, epoch, next_epoch, doubt, doubted_at) VALUES (%s, %s, %s, %s, now()) "
@@ -240,3 +248,9 @@ async def _send(
     answer = await client.request(method, path, json=body, headers=world.headers(role))
     assert answer.status_code in (200, 201), (path, answer.text)
     return dict(answer.json())
+
+
+def _found(mark: str) -> tuple[str, str]:
+    """What a comparison has found, as its row keeps it: parts and differences."""
+    difference = {"part": "memories", "kind": "missing", "key": [mark], "expected": {"id": mark}, "found": None}
+    return json.dumps({mark: {"rows": 1}}), json.dumps([difference])

@@ -23,7 +23,9 @@ from memory_os.entities.model import (
     ClosingLink,
     Entity,
     EntityDraft,
+    EntityMerge,
     EntityPatch,
+    EntitySplit,
     LinkDraft,
 )
 from memory_os.errors import FieldError, InvalidInputError
@@ -77,6 +79,27 @@ def check_patch(patch: EntityPatch, current: Entity, principal: Principal) -> No
         raise InvalidInputError("the change can't be made as it is", errors=faults)
 
 
+def check_merge(merge: EntityMerge) -> None:
+    """Check that a merge names two entities.
+
+    Raises:
+        InvalidInputError: If both are the same.
+    """
+    if merge.source == merge.into:
+        fault = FieldError("/into", "must be another entity than from")
+        raise InvalidInputError("an entity can't be merged into itself", errors=[fault])
+
+
+def check_split(split: EntitySplit) -> None:
+    """Check the names of a split, as far as that goes without the entity.
+
+    Raises:
+        InvalidInputError: With a pointer for each fault.
+    """
+    if faults := _field_faults(split):
+        raise InvalidInputError("the entity can't be split like that", errors=faults)
+
+
 def check_link(draft: LinkDraft) -> None:
     """Check a link before it is stored.
 
@@ -115,14 +138,14 @@ def distinct_aliases(name: str, aliases: Sequence[str]) -> list[str]:
     return kept
 
 
-def _field_faults(shape: EntityDraft | EntityPatch) -> list[FieldError]:
+def _field_faults(shape: EntityDraft | EntityPatch | EntitySplit) -> list[FieldError]:
     faults = text_faults(shape, _TEXTS, solid=_SOLID)
     if isinstance(shape.name, str):
         faults += _name_faults("/name", shape.name)
     if isinstance(shape.aliases, list):
         for index, alias in enumerate(shape.aliases):
             faults += _name_faults(f"/aliases/{index}", alias)
-    return [*faults, *payload_faults(shape.payload, "/payload")]
+    return [*faults, *payload_faults(getattr(shape, "payload", None), "/payload")]
 
 
 def _name_faults(pointer: str, name: str) -> list[FieldError]:

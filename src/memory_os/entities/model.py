@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from memory_os.domain.shapes import NO_NUL, Confidence, Moment, Name, Payload, UserId, one_of
 from memory_os.memories.model import Readers, Visibility
@@ -113,6 +113,35 @@ class StoredEntity(Struct):
     """An entity after a write; `position` is what to wait for to see it in the graph, 0 when nothing changed."""
 
     entity: Entity
+    position: int
+
+
+class EntityMerge(Struct, forbid_unknown_fields=True):
+    """Which entity becomes part of which: `from` goes, `into` stays."""
+
+    source: UUID = field(name="from")
+    into: UUID
+    user_id: UserId | None = None
+
+
+class EntitySplit(Struct, forbid_unknown_fields=True):
+    """Which aliases of an entity are another one's; `name` is by default the first of them, the type the old one's."""
+
+    entity: UUID
+    aliases: Annotated[
+        list[Name], Meta(min_length=1, max_length=MAX_ALIASES, description="In any spelling; those alike count once.")
+    ]
+    name: Name | None = None
+    entity_type: EntityType | None = None
+    id: UUID | None = None
+    user_id: UserId | None = None
+
+
+class StoredSplit(Struct):
+    """The new entity and the old one after a split; `position` as after any write."""
+
+    entity: Entity
+    remaining: Entity
     position: int
 
 

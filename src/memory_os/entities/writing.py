@@ -14,7 +14,7 @@ from memory_os.changes import changed_columns, values_before
 from memory_os.checking import check_version
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
-from memory_os.edges.holding import entities_beside, reconsider
+from memory_os.edges.holding import entities_beside, reconsider, relations_beside
 from memory_os.entities.checking import check_patch, distinct_aliases
 from memory_os.entities.model import Entity, EntityDraft, EntityPatch, StoredEntity
 from memory_os.entities.reading import find_entity, get_entity, read_entities, returned_columns
@@ -129,7 +129,7 @@ async def change_entity(
     """
     current = await get_entity(tx, entity_id, lock=True)
     check_version(if_match, current.version)
-    _check_declared(current)
+    check_declared(current)
     check_patch(patch, current, principal)
     values = _values(patch, current)
     if not values:
@@ -162,8 +162,6 @@ async def delete_entity(
 ) -> Deleted:
     """Delete a declared entity with its names, links and edges; what mentions it is resolved anew by the projection.
 
-    The graph drops a node with all that touches it, so links and edges need no events of their own.
-
     Raises:
         NotFoundError: If this reader sees no such entity.
         PreconditionFailedError: If `if_match` is not its version.
@@ -171,16 +169,21 @@ async def delete_entity(
     """
     current = await get_entity(tx, entity_id, lock=True)
     check_version(if_match, current.version)
-    _check_declared(current)
-    beside = await entities_beside(tx, entity_id)
+    check_declared(current)
+    beside, relations = await entities_beside(tx, entity_id), await relations_beside(tx, entity_id)
     await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == entity_id))
     detail = {"entity_type": current.entity_type}
     await record(tx, principal, "entity.delete", "entity", entity_id, detail, request_id)
-    events = [NewEvent(DELETE, "entity", entity_id, current.version + 1), *reconsider(beside)]
+    events = [NewEvent(DELETE, "entity", entity_id, current.version + 1), *relations, *reconsider(beside)]
     return Deleted(1, await outbox.enqueue(tx, events, request_id))
 
 
-def _check_declared(entity: Entity) -> None:
+def check_declared(entity: Entity) -> None:
+    """Refuse to change a derived entity by hand.
+
+    Raises:
+        ConflictError: If it is one.
+    """
     if not entity.declared:
         raise ConflictError(
             "a derived entity follows the memories that name it: declare one of that name instead, "

@@ -85,6 +85,8 @@ async def test_stats_count_the_graph_and_name_the_strongest_entities(
         ],
         "lag": {"events": 0, "seconds": 0.0},
         "position": 0,
+        "doubt": None,
+        "verified_at": None,
     }
 
 
@@ -96,6 +98,17 @@ async def test_an_entity_that_the_reader_may_not_see_is_left_out(
     for user, names in ((None, ["Acme"]), ("bob", ["Acme"]), ("ann", ["Secret", "Acme"])):
         stats = (await client.get("/v1/graph/stats", headers=tenant.headers("reader", user=user))).json()
         assert [entity["name"] for entity in stats["top_entities"]] == names
+
+
+async def test_an_entity_that_is_none_of_ours_is_left_out(
+    client: httpx.AsyncClient, services: Services, tenant: TestTenant, database_urls: DatabaseUrls
+) -> None:
+    assert services.graph is not None
+    await _fill(services, tenant, {_entity(database_urls, tenant, "Acme"): 1.0})
+    ghost = GraphPatch(entities=[EntityNode("ghost", "ghost", "person", 5.0, declared=False)])
+    await services.graph.backend.apply(tenant.tenant_id, "fence", ghost)
+    stats = (await client.get("/v1/graph/stats", headers=tenant.headers("reader"))).json()
+    assert (stats["entity_nodes"], [entity["name"] for entity in stats["top_entities"]]) == (2, ["Acme"])
 
 
 async def test_stats_are_of_the_own_tenant(
@@ -139,6 +152,27 @@ async def test_lag_and_position_follow_the_outbox(
     assert await lag([positions[1]]) == (2, positions[0] - 1)
     assert await lag([positions[0]]) == (1, positions[2] - 1)
     assert await lag([positions[2]]) == (0, positions[2])
+
+
+async def test_stats_tell_doubt_and_the_last_comparison_of_the_own_tenant(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, database_urls: DatabaseUrls, root: dict[str, str]
+) -> None:
+    mine, other = tenant_factory(), tenant_factory()
+    with psycopg.connect(database_urls.owner_url) as connection:
+        connection.execute(
+            "INSERT INTO graph_states (tenant_id, epoch, doubt, doubted_at, verified_at) "
+            "VALUES (%s, 'a', 'the graph was lost or replaced', now(), '2026-01-31T12:00:00Z')",
+            (mine.tenant_id,),
+        )
+    told = ("the graph was lost or replaced", "2026-01-31T12:00:00Z")
+    for headers, query, expected in (
+        (mine.headers("reader"), {}, told),
+        (other.headers("reader"), {}, (None, None)),
+        (root, {"tenant_id": str(mine.tenant_id)}, told),
+        (root, {"tenant_id": str(uuid4())}, (None, None)),
+    ):
+        stats = (await client.get("/v1/graph/stats", params=query, headers=headers)).json()
+        assert (stats["doubt"], stats["verified_at"]) == expected
 
 
 async def test_with_graph_memory_off_stats_are_zeros_and_a_rebuild_names_the_setting(

@@ -15,7 +15,7 @@ from tests.fixtures.worker import drain, dump
 
 from memory_os.domain.principal import INSTANCE_TENANT
 from memory_os.projection import rebuilder as rebuild_engine
-from memory_os_workers import rebuilder, verifier
+from memory_os_workers import heartbeat, rebuilder, verifier
 from memory_os_workers.context import WorkerContext
 
 pytestmark = pytest.mark.anyio
@@ -34,6 +34,7 @@ async def test_a_comparison_answers_when_a_worker_has_done_it(
 ) -> None:
     await store(client, tenant, "We met Ann Miller and Bob Stone.")
     await drain(worker)
+    await heartbeat.beat(worker, "idle")
     asking = asyncio.create_task(client.get("/v1/graph/verify", headers=tenant.headers("operator")))
     while not await verifier.take_job(worker):  # noqa: ASYNC110 - the job comes by way of Postgres
         await asyncio.sleep(0.01)
