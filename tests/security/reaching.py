@@ -16,7 +16,7 @@ from tests.security.worlds import World, tenant_tables
 
 EVERYWHERE = {
     "memory_os_app": frozenset[str](),
-    # See `catalog.ACROSS_TENANTS`: the queue, its leases and jobs, the state of the graphs, and which tenants there are.
+    # See `catalog.ACROSS_TENANTS`: the queue, its leases and jobs, the state of the graphs, which tenants there are.
     "memory_os_worker": frozenset(
         {
             *("tenants", "outbox_events", "projection_leases", "graph_rebuilds"),
