@@ -43,7 +43,7 @@ from memory_os.graph.falkor_reads import (
 )
 from memory_os.graph.falkor_replies import MissingGraphError, Reply
 from memory_os.graph.falkor_server import FalkorAddress, FalkorServer
-from memory_os.graph.falkor_writer import FalkorWriter
+from memory_os.graph.falkor_writer import REMOVE, FalkorWriter
 from memory_os.graph.patches import normalise
 from memory_os.graph.port import (
     STRONGEST,
@@ -196,7 +196,7 @@ class FalkorBackend:
 
     async def begin_rebuild(self, tenant_id: UUID, token: str) -> None:
         """Make an empty scratch graph with indexes and a fence of its own; an older one is dropped."""
-        await self._server.command("UNLINK", self._scratch(tenant_id))
+        await self._server.command(REMOVE, self._scratch(tenant_id))
         await self._writer.take_fence(self._scratch(tenant_id), token)
 
     async def load(self, tenant_id: UUID, token: str, patch: GraphPatch) -> None:
@@ -214,12 +214,12 @@ class FalkorBackend:
     async def drop(self, tenant_id: UUID) -> None:
         """Remove the tenant's graphs altogether, with the record of queries that the server keeps beside them."""
         live, scratch = self._live(tenant_id), self._scratch(tenant_id)
-        await self._server.command("UNLINK", live, scratch)
+        await self._server.command(REMOVE, live, scratch)
         for key in (live, scratch):
             # Written where the server runs with CMD_INFO, its default: the last 1,000 queries with their parameters.
             # The name's first brace makes it another slot of a cluster than the graph's, so it is a command of its
             # own.
-            await self._server.command("UNLINK", f"telemetry{{{key}}}")
+            await self._server.command(REMOVE, f"telemetry{{{key}}}")
 
     def _live(self, tenant_id: UUID) -> str:
         # The braces are a hash tag: a cluster keeps both graphs of a tenant on one node, as RENAME requires.
