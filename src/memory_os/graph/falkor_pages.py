@@ -33,7 +33,7 @@ _RECORD = ("(a:Record)", "a.id")
 _MENTION = ("(a:Memory)-[e:MENTIONS]->(b:Entity)", "a.id, b.id, e.weight")
 _PAIR = ("(a:Entity)-[e:CO_OCCURS]->(b:Entity)", "a.id, b.id, e.weight, e.count")
 _LINK = (
-    "(a:Entity)-[e:LINK]->(b)",
+    "(a)-[e:LINK]->(b)",  # a label here has every node of it looked at for each edge
     "e.id, a.id, labels(b)[0], b.id, e.relationship, e.confidence, e.valid_from, e.valid_to",
 )
 _NODES: Mapping[Part, tuple[str, str]] = {"entities": _ENTITY, "memories": _MEMORY, "records": _RECORD}
