@@ -78,7 +78,9 @@ def _tombstones() -> None:
         PRIMARY KEY (tenant_id, aggregate_id, aggregate_type)
     )""")
     op.execute("CREATE INDEX graph_tombstones_by_age ON graph_tombstones (deleted_at)")
-    enable_tenancy("graph_tombstones", worker="true", owner="true", app="SELECT", worker_grants="SELECT, UPDATE, DELETE")
+    enable_tenancy(
+        "graph_tombstones", worker="true", owner="true", app="SELECT", worker_grants="SELECT, UPDATE, DELETE"
+    )
     # A trigger, since edges and links also go with their ends, where no statement of ours names them. Derived entities
     # leave none: they come and go with what names them, and nobody has deleted them.
     op.execute("""
@@ -178,12 +180,14 @@ def _verifications() -> None:
     RETURNS TABLE (tenant_id uuid, differences bigint, dead bigint, seconds_ago double precision, doubted boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     AS $$
-        SELECT s.tenant_id, v.missing + v.extra + v.differing - v.repaired, v.dead,
+        SELECT t.tenant_id, v.missing + v.extra + v.differing - v.repaired, v.dead,
                extract(epoch FROM clock_timestamp() - v.finished_at), s.doubt IS NOT NULL
-        FROM public.graph_states AS s LEFT JOIN LATERAL (
+        FROM public.tenants AS t LEFT JOIN public.graph_states AS s ON s.tenant_id = t.tenant_id
+        LEFT JOIN LATERAL (
             SELECT * FROM public.graph_verifications AS g
-            WHERE g.tenant_id = s.tenant_id AND g.status = 'done' ORDER BY g.created_at DESC LIMIT 1
+            WHERE g.tenant_id = t.tenant_id AND g.status = 'done' ORDER BY g.created_at DESC LIMIT 1
         ) AS v ON true
+        WHERE s.tenant_id IS NOT NULL OR v.tenant_id IS NOT NULL
     $$""")
     op.execute("CREATE POLICY graph_states_owner ON graph_states TO memory_os_owner USING (true) WITH CHECK (false)")
     op.execute("ALTER FUNCTION graph_gauges() OWNER TO memory_os_owner")

@@ -1,4 +1,4 @@
-"""The graph: what is in it, its strongest entities, and rebuilding it."""
+"""The graph: what is in it, its strongest entities, whether it is right, and rebuilding it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from uuid import UUID
 from litestar import Response, get, post
 from litestar.params import FromPath
 
-from memory_os.admin.reach import named_or_own, require_tenant, seen_tenant
-from memory_os.domain.principal import INSTANCE_TENANT
+from memory_os.admin.reach import require_tenant, seen_tenant
 from memory_os.domain.shapes import check_text
-from memory_os.errors import FeatureOffError, InvalidInputError, NotFoundError, RebuildRunningError, UnavailableError
+from memory_os.errors import ConflictError, InvalidInputError, NotFoundError, RebuildRunningError, UnavailableError
 from memory_os.graph.port import GraphStats
-from memory_os.projection.rebuilds import Rebuild, RebuildRequest, get_rebuild, list_rebuilds, request_rebuild
-from memory_os.projection.reporting import GraphReport, count_graph, report_graph
+from memory_os.projection.graph_states import graph_condition
+from memory_os.projection.rebuilds import (
+    Rebuild,
+    RebuildRequest,
+    cancel_rebuild,
+    get_rebuild,
+    list_rebuilds,
+    request_rebuild,
+)
+from memory_os.projection.reporting import count_graph, report_graph
+from memory_os.projection.verifications import list_verifications
 from memory_os.storage.database import Transaction
-from memory_os.storage.pages import Page
 from memory_os_console.rendering import PATH
-from memory_os_console.tenants import tenant_names
+from memory_os_console.tenants import chosen_tenant, find_uuid, tenant_names, tenant_of_form
 from memory_os_console.visits import ActiveVisit, Visit
 
 RECENT: Final = 10
@@ -26,56 +33,60 @@ STRONGEST: Final = 5.0
 """The upper bound of an entity's strength."""
 
 _USER_CHARS: Final = 200
+_LIVE: Final = ("pending", "running")
 
 
 @get("/graph", name="console.graph")
 async def show_graph(visit: Visit) -> Response[str]:
     """One tenant's graph; root chooses the tenant first."""
-    tenant_id = _chosen(visit, visit.request.query_params.get("tenant_id", ""))
+    tenant_id = chosen_tenant(visit, visit.request.query_params.get("tenant_id", ""))
     tenants = await tenant_names(visit)
     if tenant_id is None:
         return visit.page("tenant.html", tenants=tenants)
-    graph, counts, trouble = visit.services.graph, GraphStats(), ""
+    counts, trouble = GraphStats(), ""
     try:
-        counts = await count_graph(graph, tenant_id)
+        counts = await count_graph(visit.services.graph, tenant_id)
     except UnavailableError as error:
         trouble = error.detail
-
-    async def read(tx: Transaction) -> tuple[GraphReport, Page[Rebuild]]:
-        if visit.is_root:
-            await require_tenant(tx, tenant_id)
-        return await report_graph(tx, graph, tenant_id, counts), await list_rebuilds(tx, tenant_id, None, RECENT)
-
-    report, rebuilds = await visit.read(read)
+    shown = await _state(visit, tenant_id, counts)
     return visit.page(
         "graph.html",
         tenant_id=tenant_id,
         tenants=tenants,
-        report=report,
         trouble=trouble,
-        rebuilds=rebuilds.items,
-        running=next((job for job in rebuilds.items if job.status in ("pending", "running")), None),
+        running=next((job for job in shown["rebuilds"] if job.status in _LIVE), None),
+        comparing=next((job for job in shown["comparisons"] if job.status in _LIVE), None),
         strongest=STRONGEST,
+        **shown,
     )
+
+
+async def _state(visit: ActiveVisit, tenant_id: UUID, counts: GraphStats) -> dict[str, Any]:
+    async def read(tx: Transaction) -> dict[str, Any]:
+        if visit.is_root:
+            await require_tenant(tx, tenant_id)
+        return {
+            "report": await report_graph(tx, visit.services.graph, tenant_id, counts),
+            "condition": await graph_condition(tx, tenant_id),
+            "rebuilds": (await list_rebuilds(tx, tenant_id, None, RECENT)).items,
+            "comparisons": (await list_verifications(tx, tenant_id, None, RECENT)).items,
+        }
+
+    return await visit.read(read)
 
 
 @post("/graph", name="console.rebuild", opt={"permission": ("admin", "instance")})
 async def rebuild(visit: Visit) -> Response[Any]:
     """Ask for a rebuild, and follow it."""
     form = await visit.form()
-    tenant_id, user_id = _chosen(visit, form.get("tenant_id", "")), form.get("user_id") or None
-    if visit.services.graph is None:
-        raise FeatureOffError("graph memory is off: set ENABLE_GRAPH_MEMORY=true to rebuild the graph")
-    if tenant_id is None:
-        raise InvalidInputError("choose the tenant whose graph is to be rebuilt")
+    tenant_id, user_id = tenant_of_form(visit, form, "rebuilt"), form.get("user_id") or None
     if user_id and (len(user_id) > _USER_CHARS or check_text(user_id) or any(char < " " for char in user_id)):
         raise InvalidInputError(f"a user is named by 1 to {_USER_CHARS} characters, none of them a control character")
-    chosen = tenant_id
 
     async def ask(tx: Transaction) -> Rebuild:
         if visit.is_root:
-            await require_tenant(tx, chosen)
-        return await request_rebuild(tx, visit.principal, chosen, RebuildRequest(user_id=user_id), visit.request_id)
+            await require_tenant(tx, tenant_id)
+        return await request_rebuild(tx, visit.principal, tenant_id, RebuildRequest(user_id=user_id), visit.request_id)
 
     try:
         job = (await visit.read(ask)).id
@@ -89,27 +100,28 @@ async def rebuild(visit: Visit) -> Response[Any]:
 @get("/graph/rebuilds/{rebuild_id:path}", name="console.rebuild_progress")
 async def show_rebuild(visit: Visit, rebuild_id: FromPath[str]) -> Response[str]:
     """A rebuild with its progress; the page asks again every second until it has ended."""
-    ident = _uuid(rebuild_id.strip("/"))
-    if ident is None:
-        raise NotFoundError("there is no such rebuild")
+    ident = _rebuild_id(rebuild_id)
     tenant_id = seen_tenant(visit.principal, None)
     job = await visit.read(lambda tx: get_rebuild(tx, tenant_id, ident))
-    return visit.page(
-        "rebuild.html", job=job, live=job.status in ("pending", "running"), tenants=await tenant_names(visit)
-    )
+    return visit.page("rebuild.html", job=job, live=job.status in _LIVE, tenants=await tenant_names(visit))
 
 
-def _chosen(visit: ActiveVisit, named: str) -> UUID | None:
-    """The tenant that a page is about: the own one, or for root the named one."""
-    ident = _uuid(named.strip()) if named.strip() else None
-    if named.strip() and ident is None:
-        raise NotFoundError("there is no such tenant")
-    tenant_id = named_or_own(visit.principal, ident)
-    return None if tenant_id == INSTANCE_TENANT else tenant_id
-
-
-def _uuid(text: str) -> UUID | None:
+@post("/graph/rebuilds/{rebuild_id:path}", name="console.cancel_rebuild", opt={"permission": ("admin", "instance")})
+async def cancel(visit: Visit, rebuild_id: FromPath[str]) -> Response[Any]:
+    """Call a rebuild off, if it has not ended meanwhile."""
+    ident, tenant_id = _rebuild_id(rebuild_id), seen_tenant(visit.principal, None)
+    if (await visit.form()).get("action") != "cancel":
+        raise InvalidInputError("a rebuild can be cancelled")
+    notice = "The rebuild is cancelled."
     try:
-        return UUID(text)
-    except ValueError:
-        return None
+        await visit.read(lambda tx: cancel_rebuild(tx, visit.principal, tenant_id, ident, visit.request_id))
+    except ConflictError:
+        notice = "Nothing was cancelled: the rebuild had ended already."
+    return visit.leave(f"{PATH}/graph/rebuilds/{ident}", notice)
+
+
+def _rebuild_id(text: str) -> UUID:
+    ident = find_uuid(text.strip("/"))
+    if ident is None:
+        raise NotFoundError("there is no such rebuild")
+    return ident

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -17,8 +17,9 @@ from memory_os.admin.health import graph_state
 from memory_os.admin.reach import seen_tenant
 from memory_os.outbox.gauges import QueueStats, queue_stats
 from memory_os.outbox.pace import projected_per_second
+from memory_os.projection.graph_states import GraphCondition, wanting_graphs
 from memory_os.storage.database import Transaction, is_connection_loss
-from memory_os_console.health import judge
+from memory_os_console.health import alarm, judge, judge_graphs
 from memory_os_console.tenants import tenant_names
 from memory_os_console.visits import ActiveVisit, Visit
 
@@ -28,6 +29,8 @@ STREAM_S: Final = 300.0
 """A stream ends after five minutes and the browser opens a new one, so that a half-dead connection does not linger."""
 
 _RETRY_MS: Final = 2000
+_GRAPHS: Final = 5
+"""Graphs in doubt or with differences that are named; the others are counted."""
 
 
 @get("/", name="console.overview")
@@ -82,27 +85,31 @@ async def _is_stopping(stopping: asyncio.Event, wait_s: float) -> bool:
 async def _state(visit: ActiveVisit) -> dict[str, Any]:
     tenant_id = seen_tenant(visit.principal, None)
 
-    async def read(tx: Transaction) -> tuple[QueueStats, float, list[dict[str, Any]]]:
+    async def read(tx: Transaction) -> tuple[QueueStats, float, tuple[list[GraphCondition], int], list[dict[str, Any]]]:
         stats = await queue_stats(tx, tenant_id)
         pace = await projected_per_second(tx, tenant_id)
-        return stats, pace, await tx.hot("outbox_gauges") if visit.is_root else []
+        wanting = await wanting_graphs(tx, tenant_id, _GRAPHS)
+        return stats, pace, wanting, await tx.hot("outbox_gauges") if visit.is_root else []
 
-    (stats, pace, gauges), graph = await asyncio.gather(visit.read(read), graph_state(visit.services.graph))
+    (stats, pace, (wanting, count), gauges), graph = await asyncio.gather(
+        visit.read(read), graph_state(visit.services.graph)
+    )
+    names = await tenant_names(visit) if gauges or wanting else {}
+    now = datetime.now(UTC)
+    graphs = judge_graphs(wanting, count, now, names if visit.is_root else None)
     return {
         "stats": stats,
         "pace": pace,
         "graph": graph,
-        "findings": judge(stats, graph, visit.services.settings.outbox_ready_max_age_s),
-        "tenants": await _by_tenant(visit, gauges),
-        "now": datetime.now(UTC),
+        "alarm": alarm(stats),
+        "findings": judge(stats, graph, visit.services.settings.outbox_ready_max_age_s, graphs),
+        "tenants": _by_tenant(names, gauges),
+        "now": now,
     }
 
 
-async def _by_tenant(visit: ActiveVisit, gauges: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _by_tenant(names: Mapping[UUID, str], gauges: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What is in the queue by tenant, those with dead events and then the longest queues first."""
-    if not gauges:
-        return []
-    names = await tenant_names(visit)
     rows: dict[UUID, dict[str, Any]] = defaultdict(lambda: {"pending": 0, "leased": 0, "dead": 0, "oldest": 0.0})
     for gauge in gauges:
         row = rows[gauge["tenant_id"]]

@@ -6,7 +6,7 @@ import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,6 +18,15 @@ _STATIC: Final = files("memory_os_console") / "static"
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _SECONDS_WITH_TENTHS: Final = 10
 _SHORT_CHARS: Final = 8
+
+
+class Compared(Protocol):
+    """What a comparison has found, or what is known of a graph by one."""
+
+    missing: int
+    extra: int
+    differing: int
+    repaired: int
 
 
 class Pages:
@@ -38,6 +47,7 @@ class Pages:
             "pretty": as_pretty_json,
             "short": as_short_id,
             "sentence": as_sentence,
+            "differences": as_differences,
         }
         self._templates.globals |= {"asset": asset_address, "path": PATH}
 
@@ -110,3 +120,12 @@ def as_short_id(value: object) -> str:
 def as_sentence(text: str) -> str:
     """An error's detail, which begins small since it follows a title elsewhere, as a sentence of its own."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def as_differences(found: Compared) -> str:
+    """`3 missing, 1 extra, 4 of them mended`; `nothing` where nothing differs."""
+    counts = {"missing": found.missing, "extra": found.extra, "differing": found.differing}
+    words = [f"{count:,} {kind}" for kind, count in counts.items() if count]
+    if found.repaired:
+        words.append(f"{found.repaired:,} of them mended")
+    return ", ".join(words) or "nothing"

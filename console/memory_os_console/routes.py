@@ -16,7 +16,7 @@ from litestar.static_files import create_static_files_router
 
 from memory_os.api.services import Services
 from memory_os.errors import NotFoundError
-from memory_os_console import bulk, events, graph, login, overview
+from memory_os_console import bulk, events, graph, login, overview, verifications
 from memory_os_console.headers import security_headers
 from memory_os_console.problems import exception_handlers
 from memory_os_console.rendering import PATH, Pages
@@ -27,7 +27,9 @@ _BODY_BYTES: Final = 64 * 1024
 _YEAR_S: Final = 365 * 86_400
 
 # A path below a page would be answered by the API's not-found, in JSON: routing never comes back from a dead end.
-_NOWHERE: Final = [f"{page}/{{rest:path}}" for page in ("", "/login", "/live", "/events/retry", "/graph")]
+_NOWHERE: Final = [
+    f"{page}/{{rest:path}}" for page in ("", "/login", "/live", "/events/retry", "/graph", "/graph/repair")
+]
 
 
 @get(_NOWHERE, opt={"public": True}, name="console.nowhere")
@@ -69,6 +71,11 @@ def console_router(services: Services, *, stopping: asyncio.Event | None = None)
             graph.show_graph,
             graph.rebuild,
             graph.show_rebuild,
+            graph.cancel,
+            verifications.compare,
+            verifications.show_verification,
+            verifications.confirm_repair,
+            verifications.repair,
             show_nowhere,
         ],
         middleware=[console.sessions.middleware()],

@@ -99,14 +99,21 @@ class Stack:
         return int(rows[0][0])
 
     def add_dead(self, tenant: TestTenant, *, error: str, event_type: str = "GRAPH_UPSERT") -> int:
-        """A dead event, as a worker would have left it."""
+        """A dead event of a memory that was deleted, as a worker would have left it."""
         name, _, message = error.partition(": ")
+        memory = new_id()
+        # Without its tombstone the memory would be one that the worker can't see, and a retry would fail.
+        self.sql(
+            "INSERT INTO graph_tombstones (tenant_id, aggregate_type, aggregate_id, version) "
+            "VALUES (%s, 'memory', %s, 2)",
+            *(tenant.tenant_id, memory),
+        )
         rows = self.sql(
             "INSERT INTO outbox_events (tenant_id, event_type, aggregate_type, aggregate_id, version, status, "
             "attempts, last_error, errors, finished_at) VALUES (%s, %s, 'memory', %s, 1, 'dead', 5, %s, "
             "jsonb_build_array(jsonb_build_object('at', now(), 'class', %s::text, 'message', %s::text, "
             "'fingerprint', 'aaaaaaaaaaaa', 'worker', %s::text, 'traceback', %s::text)), now()) RETURNING id",
-            *(tenant.tenant_id, event_type, new_id(), error, name, message, str(new_id()), f"Traceback\n{error}"),
+            *(tenant.tenant_id, event_type, memory, error, name, message, str(new_id()), f"Traceback\n{error}"),
         )
         return int(rows[0][0])
 

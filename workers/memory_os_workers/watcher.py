@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 import structlog
 
+from memory_os.domain.ids import new_id
 from memory_os.graph.port import GraphUnavailableError
 from memory_os.outbox.queue import WORKER_ROLE
 from memory_os.projection.graph_states import LOST, RESTARTED, replace
@@ -71,9 +73,19 @@ async def _look_at_graphs(context: WorkerContext) -> None:
         for row in known:
             if await context.backend.epoch(row["tenant_id"]) not in (row["epoch"], row["next_epoch"] or ""):
                 await _look_again(context, row["tenant_id"])
+            elif row["doubt"] is not None:
+                await context.database.run(Scope(WORKER_ROLE, row["tenant_id"]), partial(mend, row=row))
         if len(known) < PAGE:
             return
         after = known[-1]["tenant_id"]
+
+
+async def mend(tx: Transaction, row: Mapping[str, Any]) -> None:
+    """See to it that a graph in doubt is on its way to be right, whatever became of the first job for it."""
+    if row["doubt"] == RESTARTED:
+        await tx.touched("mend_doubted_graph", {"tenant_id": row["tenant_id"], "id": new_id()})
+    else:
+        await replace(tx, row["tenant_id"], row["doubt"])
 
 
 async def _known(tx: Transaction, after: UUID) -> list[dict[str, Any]]:

@@ -38,6 +38,7 @@
 
   const watch = (figures) => {
     const state = document.querySelector("[data-live-state]");
+    const spoken = document.querySelector("[data-announce]");
     const toggle = document.querySelector("[data-live-toggle]");
     let source = null;
     let asking = null;
@@ -50,9 +51,16 @@
       state.classList.toggle("bad", Boolean(bad));
     };
 
+    const announce = () => {
+      const alarm = figures.querySelector("[data-alarm]");
+      const text = alarm ? alarm.textContent : "";
+      if (spoken.textContent !== text) spoken.textContent = text;
+    };
+
     const show = (html) => {
       heard = Date.now();
       htmx.swap(figures, html, { swapStyle: "innerHTML" });
+      announce();
     };
 
     const ask = async () => {
@@ -118,6 +126,7 @@
       if (event.persisted && !paused) start();
     });
     say("Live");
+    announce();
     start();
   };
 

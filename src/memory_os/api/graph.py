@@ -31,7 +31,9 @@ from memory_os.projection.verifications import (
     get_verification,
     list_verifications,
     request_verification,
+    shown_to_reader,
 )
+from memory_os.storage.database import Transaction
 from memory_os.storage.pages import Page
 
 OK = 200
@@ -105,7 +107,7 @@ class GraphController(Controller):
         """Compare every node, edge and weight, while writes go on, and tell what is missing, extra or differing.
 
         A worker does it; one that is under way is joined. 202 and the job to follow if it is not done within `wait_s`
-        seconds, or at once if there is no worker. Differences that events in the queue are going to settle are not told.
+        seconds, or at once if there is no worker. What events in the queue are going to settle is not told.
         """
         tenant = named_by_root(call.principal, tenant_id, "/tenant_id")
         _require_graph(call, "to compare it")
@@ -119,7 +121,7 @@ class GraphController(Controller):
         alive = any(worker.state != "lost" for worker in await call.read(list_workers))
 
         async def look() -> Verification:
-            return await call.read(lambda tx: get_verification(tx, tenant, asked.id))
+            return await call.read(lambda tx: _shown(tx, tenant, asked.id))
 
         patience_ms = int(wait_s * 1000) if alive else 0  # nobody is there who would do it
         seen = await wait_until(asked, lambda seen: seen.finished_at is not None, look, patience_ms)
@@ -155,7 +157,12 @@ class GraphController(Controller):
     ) -> Page[Verification]:
         """List the comparisons and repairs of the tenant's graph; root sees all tenants', or the one that it names."""
         tenant = seen_tenant(call.principal, tenant_id)
-        return await call.read(lambda tx: list_verifications(tx, tenant, cursor, limit))
+
+        async def read(tx: Any) -> Page[Verification]:  # noqa: ANN401 - as above
+            page = await list_verifications(tx, tenant, cursor, limit)
+            return Page([await shown_to_reader(tx, found) for found in page.items], page.next_cursor)
+
+        return await call.read(read)
 
     @get("/verifications/{verification_id:uuid}", operation_id="getVerification", opt=_WATCH, summary="Follow one")
     async def get_verification(
@@ -163,7 +170,7 @@ class GraphController(Controller):
     ) -> Verification:
         """Read one comparison: how far it is, what differs."""
         tenant = seen_tenant(call.principal, tenant_id)
-        return await call.read(lambda tx: get_verification(tx, tenant, verification_id))
+        return await call.read(lambda tx: _shown(tx, tenant, verification_id))
 
     @get("/rebuilds", operation_id="listRebuilds", opt=_WATCH, summary="List rebuilds, newest first")
     async def list_all(
@@ -206,6 +213,10 @@ class GraphController(Controller):
             return Answer(await cancel_rebuild(tx, call.principal, tenant, rebuild_id, call.request_id), OK)
 
         return await call.write(work)
+
+
+async def _shown(tx: Transaction, tenant_id: UUID | None, verification_id: UUID) -> Verification:
+    return await shown_to_reader(tx, await get_verification(tx, tenant_id, verification_id))
 
 
 def _require_graph(call: Call, wanted: str) -> None:

@@ -59,18 +59,26 @@ async def read_page(tx: Transaction, part: Part, after: Key, limit: int) -> list
 
 async def look_up(tx: Transaction, part: Part, keys: Collection[Key]) -> dict[Key, GraphRow]:
     """The rows of one part with these keys; what is not there is left out."""
-    if not keys:
+    wanted = {key for key in keys if all(map(is_uuid, key))}  # whatever else is in a graph has no row here
+    if not wanted:
         return {}
     source = _SOURCES[part]
-    firsts = [UUID(key[0]) for key in sorted(keys)]
+    firsts = [UUID(key[0]) for key in sorted(wanted)]
     given: dict[str, Any] = {"tenant_id": tx.tenant_id, "ids": sorted(set(firsts))}
     if part == "memories":
         given |= EXTRACTED_BY
     if part == "co_occurrences":
-        given = {"tenant_id": tx.tenant_id, "a": firsts, "b": [UUID(key[1]) for key in sorted(keys)]}
+        given = {"tenant_id": tx.tenant_id, "a": firsts, "b": [UUID(key[1]) for key in sorted(wanted)]}
     rows = as_stored(part, [source.build(row) for row in await tx.hot(source.given, given)])
-    wanted = set(keys)
     return {key: row for row in rows if (key := key_of(row)) in wanted}
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text that a graph holds can be one of our ids."""
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def as_stored(part: Part, rows: Sequence[GraphRow]) -> list[GraphRow]:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from memory_os.graph.port import GraphBackend, Key, Part
 from memory_os.outbox.queue import WORKER_ROLE
+from memory_os.projection.canonical import is_uuid
 from memory_os.projection.derivation import read_mentions
 from memory_os.projection.differences import Difference
 from memory_os.storage.database import Database, Scope, Transaction
@@ -45,7 +46,7 @@ async def explain(
     named = {ident for difference in differences for ident in difference.aggregates()}
 
     async def read(tx: Transaction) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        given = {"tenant_id": tenant_id, "ids": sorted(map(UUID, named))}
+        given = {"tenant_id": tenant_id, "ids": sorted(UUID(ident) for ident in named if is_uuid(ident))}
         every = {"tenant_id": tenant_id, "limit": FAR_BEHIND + 1}
         return await tx.hot("live_events_of", given), await tx.hot("live_aggregates", every) if counted else []
 

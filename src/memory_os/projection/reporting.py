@@ -97,12 +97,19 @@ async def report_graph(tx: Transaction, graph: GraphMemory | None, tenant_id: UU
 
 
 async def _visible(tx: Transaction, tenant_id: UUID, top: Sequence[tuple[EntityNode, int]]) -> list[TopEntity]:
-    names = await visible_names(tx, tenant_id, [UUID(node.id) for node, _ in top])
+    # What a damaged graph calls an entity may be no id of ours.
+    known = [(ident, node, mentions) for node, mentions in top if (ident := _uuid(node.id)) is not None]
+    names = await visible_names(tx, tenant_id, [ident for ident, _, _ in known])
     return [
-        TopEntity(UUID(node.id), names[UUID(node.id)], node.strength, mentions)
-        for node, mentions in top
-        if UUID(node.id) in names
+        TopEntity(ident, names[ident], node.strength, mentions) for ident, node, mentions in known if ident in names
     ]
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
 
 
 async def visible_names(tx: Transaction, tenant_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:

@@ -17,13 +17,16 @@ from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
 from memory_os.errors import NotFoundError, VerificationRunningError
 from memory_os.outbox.operations import wake_workers
+from memory_os.projection.canonical import is_uuid
 from memory_os.projection.differences import Outcome
+from memory_os.projection.reporting import visible_names
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
 
 _TABLE = tables.graph_verifications
 _LIVE = ("pending", "running")
+_PERSONAL = {"relationship", "user_id"}
 
 
 class RepairRequest(Struct, forbid_unknown_fields=True):
@@ -61,7 +64,8 @@ class Verification(Struct):
     `equal` is null until it is done, and then tells whether nothing differs and no dead event keeps something out.
     `waiting` counts differences that events in the queue are going to settle, `dead` those whose event has died; both
     are apart from `missing`, `extra` and `differing`, of which `repaired` were mended. `differences` names the first
-    hundred. `damage` is the reason why the graph could not be compared at all: it is being rebuilt.
+    hundred, without names that the reader may not see, relationships and users. `damage` is the reason why the graph
+    could not be compared at all: it is being rebuilt.
     """
 
     id: UUID
@@ -167,6 +171,26 @@ async def get_verification(tx: Transaction, tenant_id: UUID | None, verification
     if row is None:
         raise NotFoundError("there is no such comparison")
     return verification_of(row)
+
+
+async def shown_to_reader(tx: Transaction, found: Verification) -> Verification:
+    """A comparison without what people wrote: names of entities that the reader may not see, relationships, users."""
+    entities = {UUID(row.key[0]) for row in found.differences if row.part == "entities" and is_uuid(row.key[0])}
+    names = await visible_names(tx, found.tenant_id, entities)
+    seen = {str(ident) for ident in names}
+
+    def shown(row: Any) -> Any:  # noqa: ANN401 - one row, several, or none, as JSON has them
+        if isinstance(row, list):
+            return [shown(each) for each in row]
+        if not isinstance(row, dict):
+            return row
+        hidden = _PERSONAL if row.get("id") in seen else {*_PERSONAL, "name"}
+        return {name: None if name in hidden else value for name, value in row.items()}
+
+    differences = [
+        msgspec.structs.replace(row, expected=shown(row.expected), found=shown(row.found)) for row in found.differences
+    ]
+    return msgspec.structs.replace(found, differences=differences)
 
 
 async def list_verifications(

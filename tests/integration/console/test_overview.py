@@ -53,11 +53,29 @@ async def test_figures_are_of_the_own_tenant(
     shown = {name: tile(page, name) for name in ("Waiting", "In hand", "Dead", "Dead deletions", "Discarded")}
     assert shown == {"Waiting": "1", "In hand": "1", "Dead": "3", "Dead deletions": "1", "Discarded": "1"}
     assert (tile(page, "Projected a second"), tile(page, "Projected, last hour")) == ("0.1", "1")
-    assert "3 events are dead and wait for your decision." in page
-    assert "1 of them is a deletion: the graph still holds what was deleted." in page
+    assert "2 other events are dead and wait for your decision." in page
+    assert "1 deletion is dead: the graph still holds what was deleted." in page
     assert "box-&lt;7&gt; · 4711" in page
     assert "1,234" in page
     assert "No worker is alive" not in page
+
+
+async def test_dead_deletions_stand_out_even_alone(
+    browser: httpx.AsyncClient, login: Login, tenant_factory: TenantFactory, events: Events, database_urls: DatabaseUrls
+) -> None:
+    mine, other = tenant_factory(), tenant_factory()
+    add_worker(database_urls)
+    events.add(other, event_type="GRAPH_DELETE")
+    await login(mine.tokens["operator"])
+    assert 'id="alarm"' not in (await browser.get("/console")).text
+    events.add(mine, event_type="GRAPH_DELETE")
+    page = (await browser.get("/console")).text
+    banner = page[page.index('<p class="alarm"') : page.index("<h2>Queue</h2>")]
+    assert "1 deletion is dead: the graph still holds what was deleted." in banner
+    assert 'href="/console/events?status=dead&amp;event_type=GRAPH_DELETE"' in banner
+    assert "findings" not in banner  # nothing else is wrong, and nothing is called healthy
+    listed = (await browser.get("/console/events?status=dead&event_type=GRAPH_DELETE")).text
+    assert "GRAPH_DELETE" in listed
 
 
 async def test_a_quiet_service_with_a_worker_is_healthy(

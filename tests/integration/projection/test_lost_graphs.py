@@ -200,3 +200,30 @@ async def test_it_is_time_to_compare_after_a_day(
     assert not await verifier.take_job(worker)
     listed = await client.get("/v1/graph/verifications", headers=tenant.headers("operator"))
     assert [(found["requested_by"], found["equal"]) for found in listed.json()["items"]] == [("schedule", True)]
+
+
+async def test_a_restart_during_a_comparison_is_mended_after_it(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant = tenant_factory()
+    await store(client, tenant, "We met Ann Miller and Bob Stone.")
+    await drain(worker)
+    await watcher.look(worker, every_s=0)
+    right = await dump(worker, tenant.tenant_id)
+    asked = await client.get("/v1/graph/verify", params={"wait_s": 0}, headers=tenant.headers("operator"))
+    assert asked.status_code == 202
+    await worker.backend.take_fence(tenant.tenant_id, "crash")
+    await worker.backend.apply(tenant.tenant_id, "crash", GraphPatch(deleted_memories=list(right.memories)))
+
+    async def another() -> str:
+        return "another run"
+
+    monkeypatch.setattr(worker.backend, "ping", another)
+    monkeypatch.setattr(type(worker.backend), "keeps_writes", False)
+    await watcher.look(worker, every_s=0)
+    assert await verifier.take_job(worker)  # it had been asked for without a repair, and so repairs nothing
+    assert await graph_state(client, tenant) == "degraded"
+    await watcher.look(worker, every_s=0)
+    assert await verifier.take_job(worker)
+    assert await dump(worker, tenant.tenant_id) == right
+    assert await graph_state(client, tenant) == "current"

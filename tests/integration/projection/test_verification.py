@@ -358,3 +358,50 @@ async def test_writes_during_a_comparison_are_no_differences(
     found = await verify(client, tenant, worker)
     assert turns > 10
     assert (found["missing"], found["extra"], found["differing"]) == (0, 0, 0), found["differences"]
+
+
+async def test_what_is_no_id_of_ours_is_extra_and_goes(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext
+) -> None:
+    tenant = tenant_factory()
+    await fill(client, tenant)
+    await drain(worker)
+    right = await dump(worker, tenant.tenant_id)
+    strange = "not an id"
+    link = next(iter(right.links.values()))
+    await corrupt(
+        worker,
+        tenant,
+        GraphPatch(
+            entities=[EntityNode(strange, "ghost", "person", 1.0, declared=False)],
+            memories=[MemoryNode(strange, "Skill", "active", 1)],
+            mentions=[Mention(strange, strange, 0.5)],
+            co_occurrences=[CoOccurrence(*sorted((link.entity_id, strange)), 0.5, 1)],
+            links=[LinkEdge(strange, link.entity_id, NodeRef("record", strange), "saw", 0.5)],
+        ),
+    )
+    found = await verify(client, tenant, worker)
+    assert (found["extra"], found["missing"], found["differing"]) == (6, 0, 0)
+    assert (await repair(client, tenant, worker, dry_run=False))["equal"] is True
+    assert await dump(worker, tenant.tenant_id) == right
+
+
+async def test_differences_tell_nobody_what_is_private(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext
+) -> None:
+    tenant = tenant_factory()
+    body = {"name": "Secret Project", "entity_type": "project", "visibility": "private"}
+    headers = tenant.headers(user="ann")
+    assert (await client.post("/v1/memory/entities", json=body, headers=headers)).status_code == 201
+    body = {"name": "Open Project", "entity_type": "project"}
+    assert (await client.post("/v1/memory/entities", json=body, headers=headers)).status_code == 201
+    await drain(worker)
+    await worker.backend.drop(tenant.tenant_id)
+    asked = await client.get("/v1/graph/verify", params={"wait_s": 0}, headers=tenant.headers("operator"))
+    assert await verifier.take_job(worker)
+    for path in (f"/v1/graph/verifications/{asked.json()['id']}", "/v1/graph/verifications"):
+        answer = await client.get(path, headers=tenant.headers("operator"))
+        assert "Open Project" in answer.text
+        assert "Secret" not in answer.text
+    owner = await client.get(path, headers=tenant.headers("operator", user="ann"))
+    assert "Secret Project" in owner.text

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from importlib.resources import files
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Environment, nodes
 
-from memory_os_console.rendering import as_duration, as_instant, as_pretty_json, as_sentence, as_short_id, as_utc
+from memory_os_console.rendering import (
+    as_differences,
+    as_duration,
+    as_instant,
+    as_pretty_json,
+    as_sentence,
+    as_short_id,
+    as_utc,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +65,20 @@ def test_small_formats() -> None:
     assert as_short_id("0199d2c4-5b1e-7c3a-9f00-3d5e8a1b2c4d") == "…8a1b2c4d"
     assert as_sentence("the graph is down") == "The graph is down."
     assert as_pretty_json({"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}'
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ((0, 0, 0, 0), "nothing"),
+        ((3, 1, 0, 0), "3 missing, 1 extra"),
+        ((0, 0, 1200, 0), "1,200 differing"),
+        ((2, 0, 2, 3), "2 missing, 2 differing, 3 of them mended"),
+    ],
+)
+def test_what_a_comparison_has_found_in_words(counts: tuple[int, ...], text: str) -> None:
+    names = ("missing", "extra", "differing", "repaired")
+    assert as_differences(SimpleNamespace(**dict(zip(names, counts, strict=True)))) == text
 
 
 def test_no_template_switches_escaping_off() -> None:

@@ -1,1 +1,2 @@
-SELECT tenant_id, epoch, next_epoch FROM graph_states WHERE tenant_id > %(after)s ORDER BY tenant_id LIMIT %(page)s
+SELECT tenant_id, epoch, next_epoch, doubt FROM graph_states
+WHERE tenant_id > %(after)s ORDER BY tenant_id LIMIT %(page)s
