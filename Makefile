@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 TEST_PROCESSES ?= 2
 
-.PHONY: help run test test-quick check fix docs bench clean lock
+.PHONY: help run test test-long test-quick check fix docs bench clean lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,9 @@ test: $(VENV)/.dev check ## Everything that has to pass: checks and all tests
 	@$(PYTEST) -n $(TEST_PROCESSES) --dist loadgroup -m "not chaos"
 	@echo "==> chaos: killed workers, stopped stores"
 	@$(PYTEST) -n $(TEST_PROCESSES) --dist loadgroup -m chaos
+
+test-long: $(VENV)/.dev ## The histories of the property test, ten times as many (an hour on two cores)
+	@MEMORY_OS_HISTORIES=20000 $(PYTEST) -n $(TEST_PROCESSES) --timeout=14400 tests/property/test_projection_histories.py
 
 test-quick: $(VENV)/.dev ## The unit tests alone
 	@$(PYTEST) tests/unit -q
