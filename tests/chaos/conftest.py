@@ -11,14 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.chaos.observing import Observer
-from tests.chaos.processes import START_S, ServiceProcess, UpStack, end_all, errors_in
-from tests.fixtures.falkor import FalkorProcess, find_free_port, run_falkor
-from tests.fixtures.postgres import DatabaseUrls, make_open_directory
-from tests.fixtures.service import TestTenant
-from tests.fixtures.waiting import wait_for
+from tests.chaos.processes import UpStack, end_all
+from tests.chaos.rig import Rig
+from tests.chaos.trapping import TrappedWorkers
+from tests.fixtures.falkor import FalkorProcess, run_falkor
+from tests.fixtures.postgres import DatabaseUrls, clone_database, make_open_directory
 
-from memory_os.embedded.program import answers
+from memory_os.embedded.postgres import EmbeddedPostgres
 
 
 @pytest.fixture
@@ -49,62 +48,6 @@ def stack(stack_of_session: UpStack) -> Iterator[UpStack]:
     stack_of_session.settle()
 
 
-class Rig:
-    """API and workers as processes of their own, on a Postgres and a FalkorDB that nobody restarts."""
-
-    def __init__(self, directory: Path, database: DatabaseUrls, falkor: FalkorProcess, tenant: TestTenant) -> None:
-        self.falkor = falkor
-        self.processes: list[ServiceProcess] = []
-        self._directory = directory
-        self._settings = {
-            "DATABASE_URL": database.app_url,
-            "WORKER_DATABASE_URL": database.worker_url,
-            "ENABLE_GRAPH_MEMORY": "true",
-            "GRAPH_BACKEND": "falkor",
-            "FALKOR_HOST": falkor.host,
-            "FALKOR_PORT": str(falkor.port),
-        }
-        port = find_free_port()
-        api = f"http://127.0.0.1:{port}"
-        graph_url = f"redis://{falkor.host}:{falkor.port}"
-        self.seen = Observer(api, tenant.tokens["admin"], tenant.tenant_id, database.owner_url, graph_url)
-        self._port = port
-
-    def start_api(self) -> None:
-        """Start the API and wait until it is ready."""
-        api = self._start("api", "--port", str(self._port))
-
-        def ready() -> bool:
-            assert api.process.poll() is None, api.log.read_text()
-            return answers(self._port, "/readyz")
-
-        wait_for(ready, seconds=START_S, what="the API")
-
-    def start_worker(self) -> ServiceProcess:
-        """Start a worker and wait until it works."""
-        worker = self._start("worker")
-
-        def working() -> bool:
-            assert worker.process.poll() is None, worker.log.read_text()
-            return self.seen.worker(worker.pid).get("state") not in (None, "starting")
-
-        wait_for(working, seconds=START_S, what="the worker")
-        return worker
-
-    def logs(self) -> list[Path]:
-        """The logs of all processes."""
-        return [process.log for process in self.processes]
-
-    def errors(self) -> list[str]:
-        """What the processes have logged as errors."""
-        return errors_in(self.logs())
-
-    def _start(self, *arguments: str) -> ServiceProcess:
-        name = f"{arguments[0]}-{len(self.processes)}"
-        self.processes.append(ServiceProcess(self._directory, name, arguments, **self._settings))
-        return self.processes[-1]
-
-
 @pytest.fixture
 def falkor() -> Iterator[FalkorProcess]:
     """A FalkorDB that keeps its data, as the product's own does."""
@@ -115,12 +58,26 @@ def falkor() -> Iterator[FalkorProcess]:
 
 
 @pytest.fixture
-def rig(tmp_path: Path, database_urls: DatabaseUrls, falkor: FalkorProcess, tenant: TestTenant) -> Iterator[Rig]:
+def rig(tmp_path: Path, database_urls: DatabaseUrls, falkor: FalkorProcess) -> Iterator[Rig]:
     """An API without workers yet."""
-    made = Rig(tmp_path, database_urls, falkor, tenant)
+    made = Rig(tmp_path, database_urls, falkor)
     try:
         made.start_api()
         yield made
     finally:
-        made.seen.close()
-        end_all(made.processes)
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def workers(postgres_server: EmbeddedPostgres, template_database: str) -> Iterator[TrappedWorkers]:
+    """Workers that die where a test wants, on stores that nobody touches."""
+    directory = make_open_directory("memory-os-trapped-")
+    with run_falkor() as falkor:
+        for database in clone_database(postgres_server, template_database):
+            made = Rig(directory, database, falkor)
+            try:
+                made.start_api()
+                yield TrappedWorkers(made, directory)
+            finally:
+                made.close()
+    shutil.rmtree(directory, ignore_errors=True)

@@ -25,6 +25,9 @@ START_S = 60.0
 
 LEASE_S = 3.0
 
+COMMAND = ("-m", "memory_os")
+"""What Python runs."""
+
 SETTINGS = {
     "EMBEDDING_PROVIDER": "deterministic-for-tests",
     "MEMORY_OS_ALLOW_TEST_EMBEDDER": "1",
@@ -37,23 +40,32 @@ SETTINGS = {
 
 
 class ServiceProcess:
-    """One `memory-os` command as a process.
+    """One `memory-os` command, or another program around it, as a process.
 
     Args:
         directory: Where it runs and its log goes; no `.env` lies there.
         name: Of the log.
         arguments: Of the command.
+        program: What Python runs; by default the command itself.
         settings: Environment beside `SETTINGS`.
     """
 
-    def __init__(self, directory: Path, name: str, arguments: Iterable[str], **settings: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        arguments: Iterable[str],
+        *,
+        program: Sequence[str] = COMMAND,
+        **settings: str,
+    ) -> None:
         self.log = directory / f"{name}.log"
         kept = {
             key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")
         }
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "memory_os", *arguments],
+                [sys.executable, *program, *arguments],
                 cwd=directory,
                 env={**kept, **SETTINGS, **settings},
                 stdin=subprocess.DEVNULL,

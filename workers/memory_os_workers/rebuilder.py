@@ -87,6 +87,8 @@ async def _run_job(context: WorkerContext, job: RebuildJob, lease: Lease) -> Non
         context.breaker.fail(f"{type(error).__name__}: {error}")
         await _end(context, job, status="pending", phase="waiting for the graph")
         return
+    except JobLostError:
+        raise
     except Exception as error:
         if is_connection_loss(error):
             raise

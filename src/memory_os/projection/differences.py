@@ -13,6 +13,9 @@ from memory_os.graph.port import LinkEdge as Link
 
 Kind = Literal["missing", "extra", "differing"]
 
+DEFERRED = 20_000
+"""Differences that a repair keeps in memory for a further look, about 20 MB."""
+
 SAMPLE = 100
 """Differences that an outcome names one by one; the others are counted."""
 
@@ -34,7 +37,13 @@ class Difference:
         return "differing" if self.found else "missing"
 
     def aggregates(self) -> set[str]:
-        """Ids of the records whose events would change this row."""
+        """Ids of the records whose events are going to settle this.
+
+        A row that is missing or differs is set by its own record's event, and what a memory mentions by the memory's;
+        one that is too much also goes with its ends.
+        """
+        if self.expected is not None and self.part != "co_occurrences":
+            return {self.key[0]}
         ends = {
             end.id
             for row in (self.expected, *self.found)
@@ -80,6 +89,8 @@ class Outcome:
     repaired: int = 0
     damage: str | None = None
     sample: list[Difference] = field(default_factory=list)
+    deferred: list[Difference] = field(default_factory=list)
+    """Those that are waiting, as far as `DEFERRED` goes: a repair looks at them again when their events are done."""
 
     def count(self, differences: Iterable[Difference]) -> None:
         """Take differences in."""
@@ -88,6 +99,18 @@ class Outcome:
             setattr(counts, difference.kind, getattr(counts, difference.kind) + 1)
             if len(self.sample) < SAMPLE:
                 self.sample.append(difference)
+
+    def defer(self, difference: Difference) -> None:
+        """Take in one that an event is going to settle."""
+        self.waiting += 1
+        if len(self.deferred) < DEFERRED:
+            self.deferred.append(difference)
+
+    def take_deferred(self) -> list[Difference]:
+        """Give what is waiting for another look, as if it had not been counted yet."""
+        taken, self.deferred = self.deferred, []
+        self.waiting -= len(taken)
+        return taken
 
     def total(self, kind: Kind) -> int:
         """Differences of one kind in all parts."""

@@ -8,6 +8,7 @@ difference that no event explains, between a row that stood still and what the g
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
@@ -27,6 +28,9 @@ DOUBTED: Final = 1000
 
 LOOKS: Final = 3
 """How often a difference is looked at again while its row keeps changing; after that it counts as waiting."""
+
+PAUSES_S: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
+"""Seconds that a repair gives the queue before each further look at what events were still to settle."""
 
 _NODES: Mapping[Part, NodeKind] = {"entities": "entity", "memories": "memory", "records": "record"}
 
@@ -75,6 +79,8 @@ class Verifier:
                     checked += expected if part not in ("mentions", "records") else 0
                     await progress(part, min(checked, total), total)
                 await self._settle(tenant_id, outcome, doubted, mend)
+            if mend is not None:
+                await self._settle_deferred(tenant_id, outcome, progress, mend)
             if mend is None and scanned == await self._backend.scan(tenant_id):
                 await self._check_scan(tenant_id, outcome, scanned, seen, position)
         except GraphDamagedError as error:
@@ -116,7 +122,21 @@ class Verifier:
             outcome.count(certain)
             if mend is not None and certain:
                 outcome.repaired += await mend(certain[0].part, [difference.key for difference in certain])
-        outcome.waiting += len(remaining)
+        for difference in remaining:
+            outcome.defer(difference)
+
+    async def _settle_deferred(self, tenant_id: UUID, outcome: Outcome, progress: Progress, mend: Mend) -> None:
+        """Look at what was waiting once its events are done: an event may have come too late to settle all of it."""
+        for pause in PAUSES_S:
+            waiting = outcome.take_deferred()
+            if not waiting:
+                return
+            await progress("waiting for the queue", 0, 0)
+            await asyncio.sleep(pause)
+            for part in PARTS:
+                mine = [difference for difference in waiting if difference.part == part]
+                for start in range(0, len(mine), DOUBTED):
+                    await self._settle(tenant_id, outcome, mine[start : start + DOUBTED], mend)
 
     async def _look_again(
         self, tenant_id: UUID, outcome: Outcome, doubted: Sequence[Difference]
@@ -133,8 +153,10 @@ class Verifier:
             if [difference.expected] == difference.found or (difference.expected is None and not difference.found):
                 continue
             if key in explained:
-                outcome.waiting += explained[key]
-                outcome.dead += not explained[key]
+                if explained[key]:
+                    outcome.defer(difference)
+                else:
+                    outcome.dead += 1
             elif before.get(key) != after.get(key):
                 moving.append(difference)
             else:

@@ -14,6 +14,7 @@ from tests.fixtures.service import TenantFactory, TestTenant, add_token, bearer
 from tests.fixtures.worker import drain, dump
 
 from memory_os.domain.principal import INSTANCE_TENANT
+from memory_os.graph.port import FenceLostError, GraphPatch
 from memory_os.projection import rebuilder as rebuild_engine
 from memory_os_workers import heartbeat, rebuilder, verifier
 from memory_os_workers.context import WorkerContext
@@ -131,9 +132,10 @@ async def test_a_rebuild_is_called_off_before_and_while_it_runs(
     assert (await client.post(f"/v1/graph/rebuilds/{waiting}/cancel", headers=admin)).status_code == 409
 
     running = (await client.post("/v1/graph/rebuild", json={}, headers=admin)).json()["id"]
-    load = worker.backend.load
+    load, tokens = worker.backend.load, set[str]()
 
     async def cancelled_meanwhile(*arguments: Any) -> None:
+        tokens.add(arguments[1])
         await load(*arguments)
         await client.post(f"/v1/graph/rebuilds/{running}/cancel", headers=admin)
 
@@ -142,6 +144,8 @@ async def test_a_rebuild_is_called_off_before_and_while_it_runs(
         patched.setattr(rebuild_engine, "PAGE", 1)
         assert await rebuilder.take_job(worker)
     assert await dump(worker, tenant.tenant_id) == right
+    with pytest.raises(FenceLostError):
+        await load(tenant.tenant_id, *tokens, GraphPatch())  # what was built is gone, too
     job = (await client.get(f"/v1/graph/rebuilds/{running}", headers=admin)).json()
     assert (job["status"], job["finished_at"] is not None) == ("cancelled", True)
     audit = (await client.get("/v1/audit", headers=admin)).json()["items"]

@@ -405,3 +405,28 @@ async def test_differences_tell_nobody_what_is_private(
         assert "Secret" not in answer.text
     owner = await client.get(path, headers=tenant.headers("operator", user="ann"))
     assert "Secret Project" in owner.text
+
+
+async def test_a_repair_waits_for_the_queue_and_mends_what_it_left(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pair is lost; a memory that names both is changed meanwhile and names neither: its event does not mend it."""
+    monkeypatch.setattr(engine, "PAUSES_S", (0.0,))
+    tenant = tenant_factory()
+    first = (await post(client, tenant, "/v1/memories", {"text": TEXTS[0], "label": "Attribute"}))["memory"]["id"]
+    await post(client, tenant, "/v1/memories", {"text": TEXTS[0], "label": "Attribute"})
+    await drain(worker)
+    pair, _ = next(iter((await dump(worker, tenant.tenant_id)).co_occurrences.items()))
+    await client.patch(f"/v1/memories/{first}", json={"text": "It rained."}, headers=tenant.headers())
+    await corrupt(worker, tenant, GraphPatch(co_occurrences=[CoOccurrence(*pair, 0.0, 0)]))
+    settle = engine.Verifier._settle_deferred
+
+    async def projected_first(*arguments: Any) -> None:
+        await drain(worker)
+        await corrupt(worker, tenant, GraphPatch(co_occurrences=[CoOccurrence(*pair, 0.0, 0)]))
+        await settle(*arguments)
+
+    monkeypatch.setattr(engine.Verifier, "_settle_deferred", projected_first)
+    mended = await repair(client, tenant, worker, dry_run=False)
+    assert (mended["repaired"], mended["waiting"], mended["equal"]) == (1, 0, True)
+    assert (await verify(client, tenant, worker))["equal"] is True

@@ -8,7 +8,7 @@ WITH ended AS (
         attempts = attempts - (%(status)s = 'pending')::int,
         finished_at = CASE WHEN %(status)s IN ('done', 'failed') THEN now() END
     WHERE tenant_id = %(tenant_id)s AND id = %(id)s AND status = 'running' AND attempts = %(attempt)s
-    RETURNING tenant_id, status, damage, missing + extra + differing - repaired AS left_over, started_at
+    RETURNING tenant_id, status, damage, missing + extra + differing - repaired + waiting AS left_over, started_at
 )
 UPDATE graph_states AS s
 SET verified_at = now(),
