@@ -48,14 +48,15 @@ def downgrade() -> None:
 
 
 _GAUGES = """
-CREATE FUNCTION outbox_gauges()
-RETURNS TABLE (tenant_id uuid, status text, events bigint, oldest_seconds double precision, last_id bigint{column})
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
-AS $$
-    SELECT o.tenant_id, o.status, count(*), max(extract(epoch FROM clock_timestamp() - o.created_at)), max(o.id){value}
-    FROM public.outbox_events o WHERE o.status IN ('pending', 'leased', 'dead')
-    GROUP BY o.tenant_id, o.status
-$$"""
+    CREATE FUNCTION outbox_gauges()
+    RETURNS TABLE (tenant_id uuid, status text, events bigint, oldest_seconds double precision, last_id bigint{column})
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+    AS $$
+        SELECT o.tenant_id, o.status, count(*), max(extract(epoch FROM clock_timestamp() - o.created_at)), max(o.id){value}
+        FROM public.outbox_events o WHERE o.status IN ('pending', 'leased', 'dead')
+        GROUP BY o.tenant_id, o.status
+    $$"""  # noqa: E501 - the text is that of an older revision
+"""Indented as revision 0003 has it, so that a downgrade leaves exactly that."""
 
 
 def _gauges(column: str, value: str) -> None:

@@ -217,6 +217,11 @@ def test_the_pages_stay_readable_and_harmless(stack: Stack, tenant: TestTenant, 
         {"part": "mentions", "kind": "missing", "key": [str(tenant.tenant_id)] * 2, "expected": mention, "found": None},
     ]
     stack.store(tenant, "Anna Berg met Boris Klein.")
+    stack.sql(  # as if the rebuild that doubt leads to had just failed: otherwise the next one ends it within seconds
+        "INSERT INTO graph_rebuilds (tenant_id, id, status, phase, requested_by, finished_at) "
+        "VALUES (%s, gen_random_uuid(), 'failed', 'failed', 'x', now()) RETURNING id",
+        tenant.tenant_id,
+    )
     stack.sql("UPDATE graph_states SET doubt = %s, doubted_at = now() WHERE tenant_id = %s", HOSTILE, tenant.tenant_id)
     jobs = []
     for status, error, damage in (("failed", HOSTILE + "y" * 300, None), ("done", None, HOSTILE), ("done", None, None)):

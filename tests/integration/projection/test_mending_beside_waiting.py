@@ -8,7 +8,7 @@ from tests.fixtures.service import TestTenant
 from tests.fixtures.worker import drain, dump
 
 from memory_os.graph.port import GraphPatch
-from memory_os.projection.verifier import Verifier
+from memory_os.projection import verifier as engine
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.verifier import mender
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("lost", ["edge", "mention"])
 async def test_what_was_lost_beside_a_waiting_event_is_mended(
-    client: httpx.AsyncClient, tenant: TestTenant, worker: WorkerContext, lost: str
+    client: httpx.AsyncClient, tenant: TestTenant, worker: WorkerContext, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
     headers = tenant.headers()
 
@@ -50,7 +50,8 @@ async def test_what_was_lost_beside_a_waiting_event_is_mended(
 
     async def progress(*_: object) -> None: ...
 
-    comparing = Verifier(worker.database, worker.backend)
+    monkeypatch.setattr(engine, "PAUSES_S", (0.0,))  # nobody projects the event meanwhile
+    comparing = engine.Verifier(worker.database, worker.backend)
     await comparing.verify(tenant.tenant_id, progress, mender(worker, tenant.tenant_id))
     await drain(worker)
     after = await dump(worker, tenant.tenant_id)

@@ -160,7 +160,8 @@ def test_names_are_looked_up_by_equality(filled: Filled) -> None:
 
 def test_the_position_does_not_read_what_is_done(filled: Filled) -> None:
     connection, tenant_id, _ = filled
-    scans = explain(connection, "graph_position", {"tenant_id": tenant_id, "limit": 10_000})
+    every = explain(connection, "graph_position", {"tenant_id": tenant_id, "limit": 10_000})
+    scans = [node for node in every if node["Relation Name"] != "graph_states"]  # one row a tenant
     assert all("Index" in node["Node Type"] or "Bitmap" in node["Node Type"] for node in scans), scans
     assert sum(touched(node) for node in scans) <= 1
 
