@@ -78,19 +78,36 @@ def stores() -> Iterator[Stores]:
         postgres.start()
         falkor.start()
         upgrade(postgres.url("postgres"))
-        tenant_id, token = new_id(), make_token()
+        tenant_id = new_id()
         with psycopg.connect(postgres.url("postgres")) as connection:
             connection.execute("INSERT INTO tenants (tenant_id, name) VALUES (%s, 'benchmark')", (tenant_id,))
-            connection.execute(
-                "INSERT INTO tokens (tenant_id, id, prefix, secret_hash, role, scopes) "
-                "VALUES (%s, %s, %s, %s, 'admin', ARRAY['act_as'])",
-                (tenant_id, new_id(), token.prefix, token.secret_hash),
-            )
-        yield Stores(postgres, falkor, tenant_id, token.token)
+            token = add_token(connection, tenant_id)
+        yield Stores(postgres, falkor, tenant_id, token)
     finally:
         falkor.stop()
         postgres.stop()
         shutil.rmtree(home, ignore_errors=True)
+
+
+def add_token(connection: psycopg.Connection, tenant_id: UUID) -> str:
+    """A token of an admin of the tenant."""
+    token = make_token()
+    connection.execute(
+        "INSERT INTO tokens (tenant_id, id, prefix, secret_hash, role, scopes) "
+        "VALUES (%s, %s, %s, %s, 'admin', ARRAY['act_as'])",
+        (tenant_id, new_id(), token.prefix, token.secret_hash),
+    )
+    return token.token
+
+
+def add_tenants(on: Stores, count: int) -> list[UUID]:
+    """More tenants beside the first."""
+    made = [new_id() for _ in range(count)]
+    with psycopg.connect(on.owner_url) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO tenants (tenant_id, name) VALUES (%s, %s)", [(ident, f"benchmark {ident}") for ident in made]
+        )
+    return made
 
 
 @contextmanager
@@ -118,7 +135,7 @@ def _ready(port: int) -> bool:
         return False
 
 
-def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float, what: str, *, every_s: float = 0.02) -> None:
     """Poll a condition.
 
     Raises:
@@ -128,7 +145,7 @@ def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds} s for {what}")
-        time.sleep(0.02)
+        time.sleep(every_s)
 
 
 class Wire:

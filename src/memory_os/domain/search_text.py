@@ -48,6 +48,24 @@ def search_text(text: str) -> str:
     return " ".join(words)
 
 
+def search_for_name(canonical: str) -> str:
+    """A `tsquery` for texts that may hold a name, given in canonical form: all that do, and some that do not.
+
+    The words may stand apart in a text, since compound tokens are followed by their parts there; of a run of letters
+    without spaces any two are enough, since a text may have spaces where the name has none. "" for no words.
+    """
+    wanted = []
+    for token in canonical.split():
+        for piece in _pieces.findall(token):
+            words = [piece]
+            if _cluster.match(piece):
+                letters = _cluster.findall(piece)
+                words = [*letters, *(first + second for first, second in pairwise(letters))]
+            quoted = ("'" + word.replace("\\", "\\\\").replace("'", "''") + "'" for word in words)
+            wanted.append(f"({' | '.join(quoted)})")
+    return " & ".join(wanted)
+
+
 def _pair(run: str) -> list[str]:
     letters = _cluster.findall(run)
     return letters if len(letters) == 1 else [first + second for first, second in pairwise(letters)]

@@ -1,4 +1,4 @@
-"""Derived entities that an edge or a link holds: when it goes, they may have nothing left that keeps them."""
+"""What a node that goes takes with it: its edges and links, and what nothing else holds than these."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from memory_os.domain.ids import may_be_derived
-from memory_os.outbox.events import UPSERT, NewEvent
+from memory_os.outbox.events import DELETE, UPSERT, NewEvent
 from memory_os.storage.database import Transaction
 
 
 async def entities_beside(tx: Transaction, node_id: UUID) -> list[UUID]:
     """Entities that edges and links tie to a node; ask before the node is deleted, since these go with it."""
     return [row["id"] for row in await tx.hot("entities_beside", {"tenant_id": tx.tenant_id, "id": node_id})]
+
+
+async def relations_beside(tx: Transaction, node_id: UUID) -> list[NewEvent]:
+    """Events of the edges and links that go with a node; ask before the node is deleted.
+
+    The graph drops a node with all that touches it, but only where it finds the node gone: if a client gives its id to
+    another one before the deletion is projected, nothing else tells that these are gone.
+    """
+    rows = await tx.hot("relations_beside", {"tenant_id": tx.tenant_id, "id": node_id})
+    return [NewEvent(DELETE, row["aggregate_type"], row["id"], row["version"] + 1) for row in rows]
 
 
 def reconsider(entity_ids: Iterable[UUID | None]) -> list[NewEvent]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, func, update
+from sqlalchemy import delete, func, select, update
 
 from memory_os.admin.audit import record
 from memory_os.changes import changed_columns, values_before
 from memory_os.checking import check_version
 from memory_os.domain.labels import LABELS
 from memory_os.domain.principal import Principal
-from memory_os.edges.holding import entities_beside, reconsider
+from memory_os.edges.holding import entities_beside, reconsider, relations_beside
 from memory_os.memories.checking import check_patch
 from memory_os.memories.model import ChangedMemory, Deleted, Memory, MemoryPatch
 from memory_os.memories.reading import get_memory, memory_of
@@ -136,8 +136,21 @@ async def delete_memory(
     """
     current = await get_memory(tx, memory_id, lock=True)
     check_version(if_match, current.version)
-    beside = await entities_beside(tx, memory_id)
+    mentioned = await _mentioned(tx, memory_id)
+    beside, relations = await entities_beside(tx, memory_id), await relations_beside(tx, memory_id)
     await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == memory_id))
     await record(tx, principal, "memory.delete", "memory", memory_id, {"label": current.label}, request_id)
-    events = [NewEvent(DELETE, "memory", memory_id, current.version + 1), *reconsider(beside)]
-    return Deleted(1, await outbox.enqueue(tx, events, request_id))
+    gone = NewEvent(DELETE, "memory", memory_id, current.version + 1, mentioned)
+    return Deleted(1, await outbox.enqueue(tx, [gone, *relations, *reconsider(beside)], request_id))
+
+
+async def _mentioned(tx: Transaction, memory_id: UUID) -> list[UUID]:
+    """The entities that a memory mentions, which the graph need not know: it may never have been written there."""
+    mentions = tables.mentions.c
+    rows = await tx.rows(
+        select(mentions.entity_id)
+        .where(mentions.tenant_id == tx.tenant_id, mentions.memory_id == memory_id)
+        .distinct()
+        .order_by(mentions.entity_id)
+    )
+    return [row["entity_id"] for row in rows]

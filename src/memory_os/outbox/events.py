@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
+import msgspec
+
 from memory_os.storage.database import Transaction
 
 EventType = Literal["GRAPH_UPSERT", "GRAPH_DELETE"]
@@ -25,12 +27,20 @@ CHANNEL = "memory_os_outbox"
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """One pending projection of one aggregate. `version` is the aggregate's at the time of the write."""
+    """One pending projection of one aggregate. `version` is the aggregate's at the time of the write.
+
+    `mentioned` are entities that a memory which goes has mentioned: nothing else would tell of them afterwards.
+    """
 
     event_type: EventType
     aggregate_type: AggregateType
     aggregate_id: UUID
     version: int
+    mentioned: Sequence[UUID] = ()
+
+    def payload(self) -> str:
+        """What the event carries beside its aggregate, as JSON."""
+        return msgspec.json.encode({"mentioned": self.mentioned} if self.mentioned else {}).decode()
 
 
 class Outbox:
@@ -55,6 +65,7 @@ class Outbox:
                 "aggregate_types": [event.aggregate_type for event in events],
                 "aggregate_ids": [event.aggregate_id for event in events],
                 "versions": [event.version for event in events],
+                "payloads": [event.payload() for event in events],
                 "request_id": request_id,
             },
         )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from memory_os.domain.extraction import EXTRACTOR, EXTRACTOR_VERSION, DeclaredNames, ExtractedMention, extract
 from memory_os.domain.ids import derived_entity_id
+from memory_os.domain.search_text import search_for_name
+from memory_os.domain.stop_words import COMMON_WORDS
 from memory_os.storage.database import Transaction
 
 EXTRACTED_BY = {"extractor": EXTRACTOR, "extractor_version": EXTRACTOR_VERSION}
@@ -24,14 +27,32 @@ class Extraction:
     seen: datetime
     again: bool
     mentions: tuple[ExtractedMention, ...]
+    declared: Mapping[str, UUID]
+    """The declared entities that names of these mentions stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The tenant's declared names as they were at one moment, ready for matching, and whom each stands for.
+
+    Both are used together: what was found by names of one moment must not be given to entities by those of a later one,
+    since the event of the change in between looks for mentions that point at the wrong entity.
+    """
+
+    matching: DeclaredNames = field(default_factory=DeclaredNames)
+    meant: Mapping[str, UUID] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was written: the memories whose mentions were replaced, and the mentions as `read_mentions` gives them."""
+    """What was written: the memories whose mentions were replaced, and the mentions as `read_mentions` gives them.
+
+    `former` are the entities that a memory mentioned before and may not mention any more.
+    """
 
     memory_ids: frozenset[UUID] = frozenset()
     mentions: Sequence[Mapping[str, Any]] = ()
+    former: Mapping[str, set[str]] = field(default_factory=dict)
 
 
 async def read_memories(tx: Transaction, ids: Sequence[UUID]) -> list[dict[str, Any]]:
@@ -41,19 +62,27 @@ async def read_memories(tx: Transaction, ids: Sequence[UUID]) -> list[dict[str, 
     return await tx.hot("projected_memories", {"tenant_id": tx.tenant_id, "ids": list(ids), **EXTRACTED_BY})
 
 
-async def read_declared_names(tx: Transaction) -> DeclaredNames:
-    """Every declared name and alias of the tenant, ready for matching."""
+async def read_declared_names(tx: Transaction) -> Names:
+    """Every declared name and alias of the tenant. A name that two entities have stands for neither."""
     rows = await tx.hot("declared_names", {"tenant_id": tx.tenant_id})
-    return DeclaredNames((row["canonical_name"], row["surface"]) for row in rows)
+    owners: dict[str, list[UUID]] = defaultdict(list)
+    for row in rows:
+        owners[row["canonical_name"]].append(row["entity_id"])
+    return Names(
+        DeclaredNames((row["canonical_name"], row["surface"]) for row in rows),
+        {name: entities[0] for name, entities in owners.items() if len(entities) == 1},
+    )
 
 
-def extract_from(rows: Sequence[Mapping[str, Any]], names: DeclaredNames) -> list[Extraction]:
+def extract_from(rows: Sequence[Mapping[str, Any]], names: Names) -> list[Extraction]:
     """Run the extractor over the memories whose text was read. No I/O, so that it may run outside any transaction."""
-    return [
-        Extraction(row["id"], row["version"], row["seen"], row["marked"], extract(row["text"], names))
-        for row in rows
-        if row["text"] is not None
-    ]
+    extractions = []
+    for row in rows:
+        if row["text"] is not None:
+            mentions = extract(row["text"], names.matching)
+            declared = {mention.key: names.meant[mention.key] for mention in mentions if mention.key in names.meant}
+            extractions.append(Extraction(row["id"], row["version"], row["seen"], row["marked"], mentions, declared))
+    return extractions
 
 
 async def keep_mentions(tx: Transaction, extractions: Sequence[Extraction]) -> Kept:
@@ -78,8 +107,10 @@ async def keep_mentions(tx: Transaction, extractions: Sequence[Extraction]) -> K
     if not kept:
         return Kept()
     ids = [found.memory_id for found in kept]
+    former: dict[str, set[str]] = defaultdict(set)
     if again := [found.memory_id for found in kept if found.again]:
-        await tx.touched("delete_mentions", {**tenant, "ids": again})
+        for row in await tx.hot("delete_mentions", {**tenant, "ids": again}):
+            former[str(row["memory_id"])].add(str(row["entity_id"]))
     entity_of = await _resolve(tx, kept)
     rows = [(found.memory_id, found.seen, mention) for found in kept for mention in found.mentions]
     if rows:
@@ -100,7 +131,53 @@ async def keep_mentions(tx: Transaction, extractions: Sequence[Extraction]) -> K
         )
     await tx.touched("mark_extracted", {**tenant, **EXTRACTED_BY, "ids": ids})
     summed = _sum_up((memory_id, entity_of[mention.key], mention) for memory_id, _, mention in rows)
-    return Kept(frozenset(ids), summed)
+    return Kept(frozenset(ids), summed, former)
+
+
+async def note_mentioned(tx: Transaction, former: Mapping[str, Collection[str]]) -> None:
+    """Keep with a memory's events which entities it mentioned, until they are projected.
+
+    The graph need not tell. A memory is counted as soon as it is derived, and others that name the same entities carry
+    its count into the graph, even if it never gets there itself; or a patch ended half-way, behind the mentions that it
+    removed. The counts of these entities must be set anew all the same.
+    """
+    pairs = [(UUID(memory_id), UUID(entity_id)) for memory_id, some in former.items() for entity_id in sorted(some)]
+    if pairs:
+        await tx.touched(
+            "note_mentioned",
+            {
+                "tenant_id": tx.tenant_id,
+                "memory_ids": [memory_id for memory_id, _ in pairs],
+                "entity_ids": [entity_id for _, entity_id in pairs],
+            },
+        )
+
+
+async def read_noted(tx: Transaction, ids: Sequence[UUID]) -> dict[str, set[str]]:
+    """What was noted with the events of memories that are not projected yet."""
+    noted: dict[str, set[str]] = defaultdict(set)
+    if ids:
+        for row in await tx.hot("noted_mentioned", {"tenant_id": tx.tenant_id, "ids": list(ids)}):
+            noted[str(row["memory_id"])].add(row["entity_id"])
+    return noted
+
+
+async def extract_again(tx: Transaction, entity_ids: Sequence[UUID], request_id: str | None) -> None:
+    """Have memories extracted anew whose mentions no longer say what the names of these entities say."""
+    given = {"tenant_id": tx.tenant_id, "ids": list(entity_ids)}
+    names = await tx.hot("names_of_entities", given)
+    await tx.touched(
+        "extract_again",
+        {
+            **given,
+            "entity_ids": [row["entity_id"] for row in names],
+            "names": [row["canonical_name"] for row in names],
+            "queries": [search_for_name(row["canonical_name"]) for row in names],
+            # Of these the spelling counts (Will, will), and how they were spelt before is not known any more.
+            "whole": [int(row["canonical_name"] in COMMON_WORDS) for row in names],
+            "request_id": request_id,
+        },
+    )
 
 
 async def read_mentions(tx: Transaction, ids: Sequence[UUID]) -> list[dict[str, Any]]:
@@ -123,13 +200,11 @@ def _sum_up(rows: Iterable[tuple[UUID, UUID, ExtractedMention]]) -> list[dict[st
 async def _resolve(tx: Transaction, kept: Sequence[Extraction]) -> dict[str, UUID]:
     """The entity that each name stands for: the one declared under it, else one derived from the name itself."""
     surfaces: dict[str, str] = {}
+    declared: dict[str, UUID] = {}
     for found in kept:
+        declared |= found.declared
         for mention in found.mentions:
             surfaces.setdefault(mention.key, mention.name)
-    if not surfaces:
-        return {}
-    rows = await tx.hot("resolve_names", {"tenant_id": tx.tenant_id, "names": list(surfaces)})
-    declared: dict[str, UUID] = {row["canonical_name"]: row["entity_id"] for row in rows}
     derived = {key: derived_entity_id(tx.tenant_id, key) for key in surfaces if key not in declared}
     if derived:
         await tx.touched(

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 from uuid import UUID
 
-from memory_os.domain.extraction import DeclaredNames
 from memory_os.domain.ids import may_be_derived
 from memory_os.graph.port import CoOccurrence, GraphBackend, GraphPatch
 from memory_os.metrics import PROJECTION_SECONDS
 from memory_os.outbox.queue import WORKER_ROLE, ClaimedEvent, Lease
 from memory_os.projection.derivation import (
     Extraction,
+    Names,
+    extract_again,
     extract_from,
     keep_mentions,
+    note_mentioned,
     read_declared_names,
     read_memories,
     read_mentions,
+    read_noted,
 )
 from memory_os.projection.nodes import entity_node, link_edge, memory_node, mention_edge, pair_edge, typed_edge
-from memory_os.projection.tombstones import require_tombstones
+from memory_os.projection.tombstones import hold_tenant, require_tombstones
 from memory_os.storage.database import Database, Scope, Transaction
 
 
@@ -60,13 +63,17 @@ class _Relations:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A batch with the state of its aggregates as it was read, and what the extractor found in it."""
+    """A batch with the state of its aggregates as it was read, and what the extractor found in it.
+
+    `noted` are entities that its memories mentioned before, and that the graph may not tell of.
+    """
 
     events: Sequence[ClaimedEvent]
     wanted: Aggregates
     relations: _Relations
     memories: Sequence[Mapping[str, Any]]
     extractions: Sequence[Extraction]
+    noted: Mapping[str, set[str]]
     in_graph: Mapping[str, frozenset[str]]
 
 
@@ -90,7 +97,7 @@ class Projector:
     def __init__(self, database: Database, backend: GraphBackend) -> None:
         self._database = database
         self._backend = backend
-        self._names: dict[UUID, tuple[UUID, DeclaredNames]] = {}
+        self._names: dict[UUID, tuple[UUID, Names]] = {}
 
     async def project(self, lease: Lease, events: Sequence[ClaimedEvent]) -> None:
         """Project a batch of one tenant's events: load, derive and write, one after the other.
@@ -111,25 +118,26 @@ class Projector:
         """
         wanted = Aggregates.of(events)
         scope = Scope(WORKER_ROLE, lease.tenant_id)
-        for entity_id in sorted(wanted.entities):
-            await self._extract_again(scope, entity_id, events[0].request_id)
+        if wanted.entities:
+            await self._extract_again(lease, sorted(wanted.entities), events[0].request_id)
         started = time.perf_counter()
 
-        async def read(tx: Transaction) -> tuple[_Relations, list[dict[str, Any]]]:
+        async def read(tx: Transaction) -> tuple[_Relations, list[dict[str, Any]], dict[str, set[str]]]:
+            await hold_tenant(tx, lease)
             relations = await _read_relations(tx, wanted)
             _add_endpoints(wanted, relations)
             memories = await read_memories(tx, sorted(wanted.memories))
             await require_tombstones(tx, await _missing(tx, wanted, relations, memories))
-            return relations, memories
+            return relations, memories, await read_noted(tx, sorted(wanted.memories))
 
-        relations, memories = await self._database.run(scope, read)
+        relations, memories, noted = await self._database.run(scope, read)
         extractions = extract_from(memories, await self._declared_names(lease, wanted, memories))
         started = _measure("read", started)
         in_graph = await self._backend.mentioned_entities(
             lease.tenant_id, [str(memory_id) for memory_id in sorted(wanted.memories)]
         )
         _measure("graph_read", started)
-        return Loaded(events, wanted, relations, memories, extractions, in_graph)
+        return Loaded(events, wanted, relations, memories, extractions, noted, in_graph)
 
     async def derive(self, lease: Lease, loaded: Loaded) -> GraphPatch:
         """Put what follows from the aggregates into Postgres, and say what the graph has to be set to.
@@ -139,9 +147,11 @@ class Projector:
         started = time.perf_counter()
 
         async def work(tx: Transaction) -> GraphPatch:
+            await hold_tenant(tx, lease)
             kept = await keep_mentions(tx, loaded.extractions)
+            await note_mentioned(tx, kept.former)
             others = [row["id"] for row in loaded.memories if row["id"] not in kept.memory_ids]
-            return await _patch(tx, loaded, [*kept.mentions, *await read_mentions(tx, others)])
+            return await _patch(tx, loaded, kept.former, [*kept.mentions, *await read_mentions(tx, others)])
 
         patch = await self._database.run(Scope(WORKER_ROLE, lease.tenant_id), work)
         _measure("derive", started)
@@ -153,43 +163,54 @@ class Projector:
         await self._backend.apply(lease.tenant_id, str(lease.token), patch)
         _measure("graph_write", started)
 
-    async def derive_only(self, tenant_id: UUID, memory_ids: Sequence[UUID]) -> None:
+    async def derive_only(self, lease: Lease, memory_ids: Sequence[UUID]) -> None:
         """Extract from memories without touching the graph, for a rebuild that is going to read the derived rows."""
-        scope = Scope(WORKER_ROLE, tenant_id)
+        scope = Scope(WORKER_ROLE, lease.tenant_id)
 
-        async def read(tx: Transaction) -> tuple[list[dict[str, Any]], DeclaredNames]:
+        async def read(tx: Transaction) -> tuple[list[dict[str, Any]], Names]:
+            await hold_tenant(tx, lease)
             return await read_memories(tx, memory_ids), await read_declared_names(tx)
 
         memories, names = await self._database.run(scope, read)
         extractions = extract_from(memories, names)
-        await self._database.run(scope, lambda tx: keep_mentions(tx, extractions))
 
-    async def _extract_again(self, scope: Scope, entity_id: UUID, request_id: str | None) -> None:
-        await self._database.run(
-            scope,
-            lambda tx: tx.touched(
-                "extract_again", {"tenant_id": tx.tenant_id, "entity_id": entity_id, "request_id": request_id}
-            ),
-        )
+        async def keep(tx: Transaction) -> None:
+            await hold_tenant(tx, lease)
+            kept = await keep_mentions(tx, extractions)
+            await note_mentioned(tx, kept.former)  # the rebuild may end here, and the live graph stay
 
-    async def _declared_names(
-        self, lease: Lease, wanted: Aggregates, memories: Sequence[Mapping[str, Any]]
-    ) -> DeclaredNames:
-        """The tenant's declared names: read once a lease, and again whenever an entity is in the batch.
+        await self._database.run(scope, keep)
+
+    async def _extract_again(self, lease: Lease, entity_ids: Sequence[UUID], request_id: str | None) -> None:
+        async def work(tx: Transaction) -> None:
+            await hold_tenant(tx, lease)
+            await extract_again(tx, entity_ids, request_id)
+
+        await self._database.run(Scope(WORKER_ROLE, lease.tenant_id), work)
+
+    async def _declared_names(self, lease: Lease, wanted: Aggregates, memories: Sequence[Mapping[str, Any]]) -> Names:
+        """The tenant's declared names: read once a lease, and again after an entity was in a batch.
 
         A name that is declared while an older set is in use is not missed: its own event, which comes through this
-        same lease later, has the memories with that name extracted again.
+        same lease later, has the memories with that name extracted again, by the names as they are then.
         """
+        if wanted.entities:
+            self.forget(lease.tenant_id)
         if all(row["text"] is None for row in memories):
-            return DeclaredNames(())
+            return Names()
+
+        async def read(tx: Transaction) -> Names:
+            await hold_tenant(tx, lease)
+            return await read_declared_names(tx)
+
         known = self._names.get(lease.tenant_id)
-        if known is None or known[0] != lease.token or wanted.entities:
-            names = await self._database.run(Scope(WORKER_ROLE, lease.tenant_id), read_declared_names)
+        if known is None or known[0] != lease.token:
+            names = await self._database.run(Scope(WORKER_ROLE, lease.tenant_id), read)
             self._names[lease.tenant_id] = known = (lease.token, names)
         return known[1]
 
     def forget(self, tenant_id: UUID) -> None:
-        """Drop what was cached for a lease that has ended."""
+        """Drop what was cached: the lease has ended, or names have changed."""
         self._names.pop(tenant_id, None)
 
 
@@ -233,15 +254,22 @@ def _add_endpoints(wanted: Aggregates, relations: _Relations) -> None:
             wanted.entities.add(link["target_id"])
 
 
-async def _patch(tx: Transaction, loaded: Loaded, mentioned: Sequence[Mapping[str, Any]]) -> GraphPatch:
-    wanted, memories, relations, in_graph = loaded.wanted, loaded.memories, loaded.relations, loaded.in_graph
+async def _patch(
+    tx: Transaction,
+    loaded: Loaded,
+    former: Mapping[str, Collection[str]],
+    mentioned: Sequence[Mapping[str, Any]],
+) -> GraphPatch:
+    wanted, memories, relations = loaded.wanted, loaded.memories, loaded.relations
     tenant = {"tenant_id": tx.tenant_id}
     there = {row["id"] for row in memories}
     mentions = [mention_edge(row) for row in mentioned]
-    # What a memory mentions now, and what the graph still says it mentions: their counts may all have changed.
+    # What a memory mentions now, and what it mentioned before by the graph, by what it was derived to mention, and by
+    # what is noted with its events: their counts may all have changed.
     involved: dict[str, set[str]] = defaultdict(set)
-    for memory_id, entity_ids in in_graph.items():
-        involved[memory_id] |= entity_ids
+    for known in (loaded.in_graph, loaded.noted, former):
+        for memory_id, entity_ids in known.items():
+            involved[memory_id].update(entity_ids)
     for mention in mentions:
         involved[mention.memory_id].add(mention.entity_id)
     touched = {UUID(entity_id) for group in involved.values() for entity_id in group} | wanted.entities

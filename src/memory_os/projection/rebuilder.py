@@ -24,6 +24,7 @@ from memory_os.projection.derivation import EXTRACTED_BY, read_mentions
 from memory_os.projection.graph_states import expect
 from memory_os.projection.nodes import memory_node, mention_edge
 from memory_os.projection.projector import Projector
+from memory_os.projection.tombstones import hold_tenant
 from memory_os.storage.database import Database, Scope, Transaction
 
 PAGE = 1000
@@ -86,7 +87,7 @@ class Rebuilder:
             GraphUnavailableError: The graph went away; the live one is untouched.
             FenceLostError: The lease went to another worker; the live graph is untouched.
         """
-        counts = await self._counts(job)
+        counts = await self._counts(job, lease)
         limit = counts["memories"] if job.max_memories is None else job.max_memories
         truncated = limit < counts["memories"]
         if truncated and not job.allow_partial and job.user_id is None:
@@ -103,7 +104,7 @@ class Rebuilder:
     async def _in_place(self, job: RebuildJob, lease: Lease, total: int, progress: Progress) -> None:
         """Project one user's memories again, each as it is now."""
         processed = 0
-        async for rows in self._pages(job):
+        async for rows in self._pages(job, lease):
             batch = rows[: total - processed]
             events = [ClaimedEvent(0, UPSERT, "memory", row["id"], row["version"], 0, job.request_id) for row in batch]
             for start in range(0, len(events), 100):
@@ -116,8 +117,8 @@ class Rebuilder:
     async def _whole(
         self, job: RebuildJob, lease: Lease, counts: dict[str, int], limit: int, progress: Progress
     ) -> None:
-        await self._extract_missing(job, progress)
-        counts = await self._counts(job)
+        await self._extract_missing(job, lease, progress)
+        counts = await self._counts(job, lease)
         token = str(lease.token)
         total = min(limit, counts["memories"]) + counts["entities"] + counts["pairs"]
         total += counts["edges"] + counts["links"]
@@ -130,33 +131,35 @@ class Rebuilder:
             await progress(phase, min(done, total), total)
 
         await self._backend.begin_rebuild(job.tenant_id, token)
-        async with aclosing(one_ahead(self._patches(job, limit))) as patches:
+        async with aclosing(one_ahead(self._patches(job, lease, limit))) as patches:
             async for phase, patch, rows in patches:
                 await load(phase, patch, rows)
         await progress("swapping", done, done)
-        await self._read(job, lambda tx: expect(tx, job.tenant_id, token))
+        await self._read(lease, lambda tx: expect(tx, job.tenant_id, token))
         await self._backend.finish_rebuild(job.tenant_id, token)
 
-    async def _patches(self, job: RebuildJob, limit: int) -> AsyncGenerator[tuple[str, GraphPatch, int], None]:
+    async def _patches(
+        self, job: RebuildJob, lease: Lease, limit: int
+    ) -> AsyncGenerator[tuple[str, GraphPatch, int], None]:
         """Everything in the order in which it has to be read, page by page: phase, patch, canonical rows in it."""
         taken = 0
-        async for rows in self._pages(job):
+        async for rows in self._pages(job, lease):
             batch = rows[: limit - taken]
-            yield "memories", await self._memories(job, batch), len(batch)
+            yield "memories", await self._memories(lease, batch), len(batch)
             taken += len(batch)
             if taken >= limit:
                 break
         for part in _AFTER_MEMORIES:
             after: Key = ()
-            while page := await self._read(job, partial(canonical.read_rows, part=part, after=after, limit=PAGE)):
+            while page := await self._read(lease, partial(canonical.read_rows, part=part, after=after, limit=PAGE)):
                 values: dict[str, Any] = {part: page}
                 yield part, GraphPatch(**values), len(page)
                 after = key_of(page[-1])
 
-    async def _memories(self, job: RebuildJob, rows: Sequence[dict[str, Any]]) -> GraphPatch:
+    async def _memories(self, lease: Lease, rows: Sequence[dict[str, Any]]) -> GraphPatch:
         """Memories with their mentions. The entities are bare here; their own pages come later and complete them."""
         ids = [row["id"] for row in rows]
-        mentions = [mention_edge(row) for row in await self._read(job, lambda tx: read_mentions(tx, ids))]
+        mentions = [mention_edge(row) for row in await self._read(lease, lambda tx: read_mentions(tx, ids))]
         bare = sorted({mention.entity_id for mention in mentions})
         return GraphPatch(
             entities=[EntityNode(entity_id, "", "unknown", 0.0, declared=False) for entity_id in bare],
@@ -164,33 +167,37 @@ class Rebuilder:
             mentions=mentions,
         )
 
-    async def _extract_missing(self, job: RebuildJob, progress: Progress) -> None:
+    async def _extract_missing(self, job: RebuildJob, lease: Lease, progress: Progress) -> None:
         """Extract what was stored while graph memory was off, or by an older extractor."""
         processed, after = 0, _FIRST
         while True:
             rows = await self._hot(
-                job, "page_of_unextracted", {"tenant_id": job.tenant_id, "after": after, "page": 200, **EXTRACTED_BY}
+                lease, "page_of_unextracted", {"tenant_id": job.tenant_id, "after": after, "page": 200, **EXTRACTED_BY}
             )
             if not rows:
                 return
-            await self._projector.derive_only(job.tenant_id, [row["id"] for row in rows])
+            await self._projector.derive_only(lease, [row["id"] for row in rows])
             after = rows[-1]["id"]
             processed += len(rows)
             await progress("extracting", processed, processed)
 
-    async def _counts(self, job: RebuildJob) -> dict[str, int]:
-        rows = await self._hot(job, "count_canonical", {"tenant_id": job.tenant_id, "user_id": job.user_id})
+    async def _counts(self, job: RebuildJob, lease: Lease) -> dict[str, int]:
+        rows = await self._hot(lease, "count_canonical", {"tenant_id": job.tenant_id, "user_id": job.user_id})
         return dict(rows[0])
 
-    async def _pages(self, job: RebuildJob) -> AsyncIterator[list[dict[str, Any]]]:
+    async def _pages(self, job: RebuildJob, lease: Lease) -> AsyncIterator[list[dict[str, Any]]]:
         """Keyset pages of memories, each read in a short transaction of its own."""
         given = {"tenant_id": job.tenant_id, "user_id": job.user_id, "page": PAGE, "after": _FIRST}
-        while rows := await self._hot(job, "page_of_memories", given):
+        while rows := await self._hot(lease, "page_of_memories", given):
             yield rows
             given["after"] = rows[-1]["id"]
 
-    async def _hot(self, job: RebuildJob, statement: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-        return await self._read(job, lambda tx: tx.hot(statement, parameters))
+    async def _hot(self, lease: Lease, statement: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        return await self._read(lease, lambda tx: tx.hot(statement, parameters))
 
-    async def _read(self, job: RebuildJob, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        return await self._database.run(Scope(WORKER_ROLE, job.tenant_id), work)
+    async def _read(self, lease: Lease, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        async def held(tx: Transaction) -> T:
+            await hold_tenant(tx, lease)  # who sees nothing would make an empty graph
+            return await work(tx)
+
+        return await self._database.run(Scope(WORKER_ROLE, lease.tenant_id), held)

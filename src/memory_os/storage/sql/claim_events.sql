@@ -2,11 +2,10 @@
 -- Leased and expired first, else pending and due, oldest first; attempts count here and are committed before the work, so
 -- that an event that kills its worker dies after five attempts too. What a worker never came back from is taken in ever
 -- smaller batches, and alone in the end: so it is the killer that dies, and not those that were claimed beside it.
--- Claims nothing when the tenant's lease is somebody else's.
+-- Claims nothing when the tenant's lease is somebody else's; who holds it renews it beside its work, and an update here
+-- would wait for what is derived meanwhile under the same lock.
 WITH held AS MATERIALIZED (
-    UPDATE projection_leases SET lease_until = clock_timestamp() + %(lease_s)s * interval '1 second'
-    WHERE tenant_id = %(tenant_id)s AND token = %(token)s
-    RETURNING 1
+    SELECT 1 FROM projection_leases WHERE tenant_id = %(tenant_id)s AND token = %(token)s FOR SHARE
 ),
 expired AS MATERIALIZED (
     SELECT id, attempts FROM outbox_events

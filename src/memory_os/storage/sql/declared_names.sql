@@ -1,1 +1,1 @@
-SELECT canonical_name, surface FROM entity_names WHERE tenant_id = %(tenant_id)s
+SELECT canonical_name, surface, entity_id FROM entity_names WHERE tenant_id = %(tenant_id)s

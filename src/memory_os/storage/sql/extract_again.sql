@@ -1,31 +1,58 @@
--- After an entity was declared, renamed, aliased or deleted: the memories whose mentions no longer say what the names say
--- have their mark of extraction emptied and get an event, so that they are extracted and projected anew like any other.
+-- After entities were declared, renamed, aliased, merged or deleted: the memories whose mentions no longer say what the
+-- names say have their mark of extraction emptied and get an event, so that they are extracted and projected anew like
+-- any other.
 WITH own_names AS MATERIALIZED (
-    SELECT canonical_name FROM entity_names WHERE tenant_id = %(tenant_id)s AND entity_id = %(entity_id)s
+    SELECT * FROM unnest(
+        %(entity_ids)s::uuid[], %(names)s::text[], %(queries)s::text[], %(whole)s::int[]
+    ) AS given (entity_id, canonical_name, query, whole)
 ),
--- mentions of the entity under a name that it does not have (any more); for a deleted one that is all of them. A derived
+-- mentions of the entities under names that they do not have (any more); for a deleted one that is all of them. A derived
 -- one has no declared names, and its mentions are right as long as it is there.
 misnamed AS (
     SELECT m.memory_id FROM mentions AS m
-    WHERE m.tenant_id = %(tenant_id)s AND m.entity_id = %(entity_id)s
-      AND m.canonical_name NOT IN (SELECT canonical_name FROM own_names)
+    WHERE m.tenant_id = %(tenant_id)s AND m.entity_id = ANY (%(ids)s)
+      AND NOT EXISTS (SELECT 1 FROM own_names AS n
+                      WHERE n.entity_id = m.entity_id AND n.canonical_name = m.canonical_name)
       AND NOT EXISTS (SELECT 1 FROM entities AS e
-                      WHERE e.tenant_id = %(tenant_id)s AND e.id = %(entity_id)s AND NOT e.declared)
+                      WHERE e.tenant_id = %(tenant_id)s AND e.id = m.entity_id AND NOT e.declared)
 ),
--- mentions of one of its names that point at another entity
+-- mentions of one of their names that point at another entity
 misdirected AS (
-    SELECT m.memory_id FROM mentions AS m JOIN own_names AS n ON n.canonical_name = m.canonical_name
-    WHERE m.tenant_id = %(tenant_id)s AND m.entity_id <> %(entity_id)s
+    SELECT m.memory_id FROM own_names AS n
+    JOIN mentions AS m ON m.tenant_id = %(tenant_id)s AND m.canonical_name = n.canonical_name
+    WHERE m.entity_id <> n.entity_id
 ),
--- texts with one of its names that the extractor passed over while nobody had declared it
+-- mentions of a name that several had, so that nobody was meant, and that only one has now: the one who lost it does not
+-- tell which it was
+freed AS (
+    SELECT m.memory_id FROM entity_names AS n
+    JOIN entities AS d ON d.tenant_id = %(tenant_id)s AND d.canonical_name = n.canonical_name
+         AND NOT d.declared AND d.mention_records > 0
+    JOIN mentions AS m ON m.tenant_id = %(tenant_id)s AND m.entity_id = d.id AND m.canonical_name = n.canonical_name
+    WHERE n.tenant_id = %(tenant_id)s
+      AND NOT EXISTS (SELECT 1 FROM entity_names AS o
+                      WHERE o.tenant_id = %(tenant_id)s AND o.canonical_name = n.canonical_name
+                        AND o.entity_id <> n.entity_id)
+),
+-- texts with one of their names that the extractor passed over while nobody had declared it; all texts with it where
+-- capitals decide what it means
 unmentioned AS (
     SELECT s.id AS memory_id FROM own_names AS n
-    JOIN memories AS s ON s.tenant_id = %(tenant_id)s AND s.search @@ phraseto_tsquery('simple', n.canonical_name)
-    WHERE NOT EXISTS (SELECT 1 FROM mentions AS m WHERE m.tenant_id = %(tenant_id)s AND m.memory_id = s.id
-                      AND m.canonical_name = n.canonical_name)
+    JOIN memories AS s ON s.tenant_id = %(tenant_id)s AND s.search @@ to_tsquery('simple', n.query)
+    WHERE n.whole = 1 OR NOT EXISTS (SELECT 1 FROM mentions AS m WHERE m.tenant_id = %(tenant_id)s AND m.memory_id = s.id
+                                 AND m.canonical_name = n.canonical_name)
 ),
+-- One that waits to be extracted anyway will be extracted by the names as they are now.
 again AS MATERIALIZED (
-    SELECT memory_id FROM misnamed UNION SELECT memory_id FROM misdirected UNION SELECT memory_id FROM unmentioned
+    SELECT found.memory_id FROM (
+        SELECT memory_id FROM misnamed UNION SELECT memory_id FROM misdirected
+        UNION SELECT memory_id FROM freed UNION SELECT memory_id FROM unmentioned
+    ) AS found
+    WHERE EXISTS (SELECT 1 FROM extractions AS x
+                  WHERE x.tenant_id = %(tenant_id)s AND x.memory_id = found.memory_id AND x.extractor <> '')
+       OR NOT EXISTS (SELECT 1 FROM outbox_events AS o
+                      WHERE o.tenant_id = %(tenant_id)s AND o.aggregate_id = found.memory_id
+                        AND o.aggregate_type = 'memory' AND o.status = 'pending')
 ),
 unmarked AS (
     UPDATE extractions AS x SET extractor = '' FROM again AS a

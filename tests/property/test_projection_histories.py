@@ -1,0 +1,34 @@
+"""Whatever happens to users, workers, queue and graph: once all is settled, the graph is `project(canonical)`."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+from tests.property.histories import Histories
+from tests.property.stages import Stage
+
+PARTS = 8
+HISTORIES = int(os.environ.get("MEMORY_OS_HISTORIES", "2000"))
+"""Over both backends together. `make test-long` asks for more."""
+
+STEPS = 25
+
+
+@pytest.mark.timeout(300 + HISTORIES)
+@pytest.mark.parametrize("part", range(PARTS // 2))
+@pytest.mark.parametrize("stage", ["networkx", "falkor"], indirect=True)
+def test_any_history_ends_in_the_projection_of_its_rows(stage: Stage, part: int) -> None:
+    histories = type(f"Histories{part}", (Histories,), {"stage": stage})
+    run_state_machine_as_test(
+        histories,
+        settings=settings(
+            max_examples=HISTORIES // PARTS,
+            stateful_step_count=STEPS,
+            deadline=None,
+            print_blob=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
