@@ -11,7 +11,8 @@ import structlog
 from memory_os.graph.port import FenceLostError
 from memory_os.outbox.queue import WORKER_ROLE, Lease
 from memory_os.projection.graph_states import recognise
-from memory_os.storage.database import Scope, is_connection_loss
+from memory_os.projection.tombstones import hold_tenant
+from memory_os.storage.database import Scope, Transaction, is_connection_loss
 from memory_os_workers.context import WorkerContext
 
 log = structlog.get_logger(__name__)
@@ -62,9 +63,12 @@ async def enter_graph(context: WorkerContext, lease: Lease) -> None:
     epoch = await context.backend.take_fence(lease.tenant_id, str(lease.token))
     if context.epochs.get(lease.tenant_id) == epoch:
         return
-    if await context.database.run(
-        Scope(WORKER_ROLE, lease.tenant_id), lambda tx: recognise(tx, lease.tenant_id, epoch)
-    ):
+
+    async def is_known(tx: Transaction) -> bool:
+        await hold_tenant(tx, lease, sees=False)  # whoever has it by now may have had the graph rebuilt
+        return await recognise(tx, lease.tenant_id, epoch)
+
+    if await context.database.run(Scope(WORKER_ROLE, lease.tenant_id), is_known):
         context.epochs[lease.tenant_id] = epoch
     else:
         context.epochs.pop(lease.tenant_id, None)
