@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest.mock import patch
 
 import pytest
 import structlog
@@ -20,8 +19,6 @@ from memory_os.embedded.postgres import EmbeddedPostgres
 from memory_os.graph.falkor import FalkorBackend
 from memory_os.graph.falkor_server import FalkorAddress
 from memory_os.graph.networkx import NetworkxBackend
-from memory_os.projection import verifier as projection_verifier
-from memory_os_workers import verifier
 
 _EDGE_TYPES = frozenset(EDGE_TYPES)
 
@@ -54,10 +51,9 @@ def falkor_stage(history_urls: DatabaseUrls, falkor_server: FalkorProcess) -> It
 
 @pytest.fixture
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
-    """The stage of the backend that the test is run for. Nobody waits in a history, and what it logs is left out."""
+    """The stage of the backend that the test is run for; what the service logs of a thousand histories is left out."""
     chosen: Stage = request.getfixturevalue(f"{request.param}_stage")
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    with patch.object(projection_verifier, "PAUSES_S", (0.0, 0.0)), patch.object(verifier, "EVERY_S", 0.0):
-        yield chosen
+    yield chosen
     structlog.configure(**before)

@@ -1,4 +1,4 @@
-"""What all histories of one test process share: an event loop, a database, and a graph backend that can be reopened."""
+"""What the histories of one test process share: an event loop, one database, and a backend that can be reopened."""
 
 from __future__ import annotations
 

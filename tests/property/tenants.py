@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from tests.property.stages import Stage
 
 from memory_os.domain.ids import new_id
+from memory_os.domain.names import canonical_name
 from memory_os.domain.principal import Principal
 from memory_os.edges.checking import check_draft as check_edge
 from memory_os.edges.model import EdgeDraft
@@ -39,6 +40,7 @@ _NO_VECTORS = Embedded(_EMBEDDER.identity, None)
 """As while the embedder is down: vectors are nothing to the projection, and cost a third of a write."""
 
 USERS = (None, "ann")
+_DERIVED = UUID("6d656d6f-7279-5f6f-735f-656e74697479")
 
 
 async def _embed(_: Sequence[str]) -> Embedded:
@@ -147,9 +149,9 @@ class Tenant:
         )
         return [row["id"] for row in found]
 
-    def aliases(self, ident: UUID) -> list[str]:
-        found = self.rows("SELECT aliases FROM entities WHERE tenant_id = %(tenant)s AND id = %(id)s", id=ident)
-        return list(found[0]["aliases"]) if found else []
+    def derived_id(self, name: str) -> UUID:
+        """The id that an entity derived from a name has."""
+        return uuid5(_DERIVED, f"{self.id}:{canonical_name(name)}")
 
     # --- links, edges, records
 
@@ -191,15 +193,14 @@ class Tenant:
         stored = self._act(lambda tx, who: store_record(tx, who, layer, RecordDraft("a record")))
         return stored[0].id if stored else None
 
-    def drop_record(self, layer: RecordLayer, ident: UUID) -> None:
+    def discard_record(self, layer: RecordLayer, ident: UUID) -> None:
         self._act(lambda tx, who: delete_record(tx, self._outbox, who, layer, ident, if_match=None, request_id=None))
 
     # --- what an operator does
 
     def revive(self, *, discarded: bool = False) -> None:
         """Retry what is dead, and what was discarded unless the same aggregate was projected after it."""
-        if "event dead" in self.unsettled():
-            self._act(lambda tx, _: revive_dead(tx, EventFilter(tenant_id=self.id), None, 1000), role="admin")
+        self._act(lambda tx, _: revive_dead(tx, EventFilter(tenant_id=self.id), None, 1000), role="admin")
         if discarded:
             self.rows(
                 "UPDATE outbox_events AS o SET status = 'pending', attempts = 0, available_at = now(), "
@@ -241,12 +242,10 @@ class Tenant:
         """Let every lease run out, and every job's worker have been silent for long."""
         mine = "WHERE tenant_id = %(tenant)s"
         past = "clock_timestamp() - interval '1 second'"
-        silent = f"SET heartbeat_at = now() - interval '1 day' {mine} AND status = 'running' RETURNING 1"
-        self.rows(
-            f"WITH a AS (UPDATE projection_leases SET lease_until = {past} {mine} RETURNING 1), "
-            f"b AS (UPDATE outbox_events SET lease_until = {past} {mine} AND status = 'leased' RETURNING 1), "
-            f"c AS (UPDATE graph_rebuilds {silent}), d AS (UPDATE graph_verifications {silent}) SELECT 1"
-        )
+        self.rows(f"UPDATE projection_leases SET lease_until = {past} {mine}")
+        self.rows(f"UPDATE outbox_events SET lease_until = {past} {mine} AND status = 'leased'")
+        for table in ("graph_rebuilds", "graph_verifications"):
+            self.rows(f"UPDATE {table} SET heartbeat_at = now() - interval '1 day' {mine} AND status = 'running'")
 
     def make_due(self) -> None:
         """Let every backoff have passed, and the pause after a rebuild that failed."""
@@ -303,32 +302,12 @@ class Tenant:
         )
         return [row["what"] for row in found]
 
-    def waiting_jobs(self) -> set[str]:
-        """The tables in which a job of this tenant waits."""
-        found = self.rows(
-            "SELECT 'graph_rebuilds' AS name FROM graph_rebuilds "
-            "WHERE tenant_id = %(tenant)s AND status IN ('pending', 'running') "
-            "UNION SELECT 'graph_verifications' FROM graph_verifications "
-            "WHERE tenant_id = %(tenant)s AND status IN ('pending', 'running')"
-        )
-        return {row["name"] for row in found}
-
-    def asked_by_the_service(self) -> str | None:
-        """Who of the service itself has asked for a rebuild."""
-        found = self.rows(
-            "SELECT requested_by FROM graph_rebuilds WHERE tenant_id = %(tenant)s AND requested_by LIKE 'the service%%'"
-        )
-        return found[0]["requested_by"] if found else None
-
     def token(self) -> UUID | None:
         """The token of whoever took the tenant last."""
         found = self.rows("SELECT token FROM projection_leases WHERE tenant_id = %(tenant)s")
         return found[0]["token"] if found else None
 
-    def token_of(self, worker_id: UUID) -> UUID | None:
-        """The token of a worker, if it was the last to take the tenant."""
-        found = self.rows(
-            "SELECT token FROM projection_leases WHERE tenant_id = %(tenant)s AND worker_id = %(worker)s",
-            worker=worker_id,
-        )
-        return found[0]["token"] if found else None
+    def holder(self) -> UUID | None:
+        """Who took the tenant last."""
+        found = self.rows("SELECT worker_id FROM projection_leases WHERE tenant_id = %(tenant)s")
+        return found[0]["worker_id"] if found else None
