@@ -12,10 +12,10 @@ from tests.property.stages import Stage
 
 PARTS = 8
 HISTORIES = int(os.environ.get("MEMORY_OS_HISTORIES", "0"))
-"""Over both backends together, drawn anew each time, as `make test-long` asks for; without it the same 1,000 always, so
+"""Over both backends together, drawn anew each time, as `make test-long` asks for; without it the same 80 always, so
 that a run that fails speaks of the change and not of the draw."""
 
-ALWAYS = 1000
+ALWAYS = 80
 
 STEPS = 25
 
