@@ -54,7 +54,7 @@ names = st.lists(name, min_size=1, max_size=3)
 spellings = st.sampled_from((str, str, str, str.upper, str.lower))
 mostly = st.sampled_from((True, True, True, False))
 
-_TURN = (
+TURN = (
     *("after:lease_tenant", "before:take_fence", "after:take_fence", "after:recognise_graph", "after:claim_events"),
     *("after:extract_again", "after:projected_memories", "before:mentioned_entities", "after:mentioned_entities"),
     *("in:projected_entities", "after:projected_entities", "after:mark_extracted", "before:apply", "after:apply"),
@@ -251,11 +251,11 @@ class Histories(RuleBasedStateMachine):
 
     # --- workers
 
-    @rule(which=st.integers(0, 1), fate=fates(_TURN), expired=mostly)
+    @rule(which=st.integers(0, 1), fate=fates(TURN), expired=mostly)
     def work(self, which: int, fate: Fate, expired: bool) -> None:
         self.take_turn(which, fate, expired)
 
-    @rule(which=st.integers(0, 1), fate=fates(_TURN), expired=mostly)
+    @rule(which=st.integers(0, 1), fate=fates(TURN), expired=mostly)
     def work_too(self, which: int, fate: Fate, expired: bool) -> None:
         self.take_turn(which, fate, expired)
 
@@ -269,7 +269,7 @@ class Histories(RuleBasedStateMachine):
         self.see_off(which, worker.begin(rebuilder.take_job(worker.context), fate))
 
     @precondition(lambda self: self.healing)
-    @rule(which=st.integers(0, 1), fate=fates(_TURN))
+    @rule(which=st.integers(0, 1), fate=fates(TURN))
     def repair(self, which: int, fate: Fate) -> None:
         self.tenant.ask_for_repair()
         self.tenant.expire()

@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis import strategies as st
+from hypothesis.stateful import rule, run_state_machine_as_test
 from tests.property.expected_graph import InvariantBrokenError
-from tests.property.histories import Histories
+from tests.property.histories import TURN, Histories, fates, mostly
+from tests.property.mortal_workers import Fate
 from tests.property.mutants import MUTANTS, Mutant
 from tests.property.stages import Stage
 
-HISTORIES = 600
+HISTORIES = 2_000
 """At most; a mutant is let go as soon as one history fails."""
 
 BESIDE = frozenset(
@@ -31,6 +33,16 @@ BESIDE = frozenset(
 
 NEEDED = {"increments in place": {"deliver_again"}, "no fence": set[str](), "no tombstones": {"work_blindly"}}
 """The mutants that are looked for, and which of those rules meet each."""
+
+FATES = {
+    "no fence": st.sampled_from((Fate(), Fate("park", "before:apply"))),
+}
+"""What workers meet where most of what `Histories` draws is beside the point."""
+
+
+def turn(self: Histories, which: int, fate: Fate, expired: bool) -> None:
+    """A turn of a worker, as `Histories.work`, with the fates of a mutant."""
+    self.take_turn(which, fate, expired)
 
 
 def without_rule(name: str) -> Callable[..., Any]:
@@ -48,8 +60,9 @@ def without_rule(name: str) -> Callable[..., Any]:
 @pytest.mark.parametrize("stage", ["networkx"], indirect=True)
 def test_a_fault_in_the_product_is_found(stage: Stage, mutant: Mutant) -> None:
     plain = {name: without_rule(name) for name in BESIDE - NEEDED[mutant.name]}
+    work = rule(which=st.integers(0, 1), fate=FATES.get(mutant.name, fates(TURN)), expired=mostly)(turn)
     wrap = staticmethod(mutant.wrap) if mutant.wrap else None
-    histories = type("MutantHistories", (Histories,), {**plain, "stage": stage, "wrap_backend": wrap})
+    histories = type("MutantHistories", (Histories,), {**plain, "work": work, "stage": stage, "wrap_backend": wrap})
     with mutant.applied(), pytest.raises(InvariantBrokenError):
         run_state_machine_as_test(
             histories,
