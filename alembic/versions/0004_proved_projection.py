@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from alembic import op
 from rls import enable_tenancy
 
@@ -25,6 +27,8 @@ def upgrade() -> None:
         "ALTER TABLE graph_rebuilds ADD CONSTRAINT graph_rebuilds_status_check "
         "CHECK (status IN ('pending', 'running', 'done', 'failed', 'cancelled'))"
     )
+    _counting("mentions_count_by_set.sql")
+    _shrinking()
     # An admin may cancel a job; the API's role could only ask for one before.
     op.execute("GRANT UPDATE (status, phase, finished_at) ON graph_rebuilds TO memory_os_app")
 
@@ -32,6 +36,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Drop them; cancelled rebuilds become failed ones, which the older schema knows."""
     _gauges("", "")
+    _counting("mentions_count.sql")
     op.execute("REVOKE UPDATE (status, phase, finished_at) ON graph_rebuilds FROM memory_os_app")
     op.execute("ALTER TABLE graph_rebuilds DROP CONSTRAINT graph_rebuilds_status_check")
     op.execute("ALTER TABLE graph_rebuilds NO FORCE ROW LEVEL SECURITY")
@@ -44,7 +49,48 @@ def downgrade() -> None:
     for table in ("graph_verifications", "graph_servers", "graph_states", "graph_tombstones"):
         op.execute(f"DROP TABLE {table} CASCADE")
     op.execute("DROP FUNCTION leave_tombstones() CASCADE")
+    op.execute("DROP FUNCTION shrink_outbox()")
     op.execute("DROP FUNCTION graph_gauges()")
+
+
+def _counting(text: str) -> None:
+    """Let counts be kept by a statement for all entities of a batch, or as before by one for each."""
+    function = Path(__file__).with_name(text).read_text()
+    op.execute(function.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1))
+
+
+def _shrinking() -> None:
+    """Make indexes of the outbox small again that a heavy load has left nearly empty.
+
+    Their keys only grow, so that the pages of what was pruned are of no use to what comes. A plain REINDEX holds up
+    writers for as long as it reads the live rows, tens of milliseconds, and gives up where it can't start at once;
+    the concurrent one can't run in a function, and a worker owns no index.
+    """
+    op.execute("""
+        CREATE FUNCTION shrink_outbox() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
+        SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '200ms' AS $$
+        DECLARE
+            swollen regclass;
+            shrunk integer := 0;
+        BEGIN
+            FOR swollen IN
+                SELECT i.indexrelid::regclass FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+                WHERE i.indrelid = 'outbox_events'::regclass AND i.indislive
+                  AND pg_relation_size(c.oid) > 16 * 1024 * 1024
+                  AND pg_relation_size(c.oid) > 8 * 64 * greatest(c.reltuples, 0)  -- 64 bytes an entry at the most
+            LOOP
+                BEGIN
+                    EXECUTE format('REINDEX INDEX %s', swollen);
+                    shrunk := shrunk + 1;
+                EXCEPTION WHEN lock_not_available THEN
+                    RETURN shrunk;  -- busy: at the next pruning
+                END;
+            END LOOP;
+            RETURN shrunk;
+        END $$""")
+    op.execute("ALTER FUNCTION shrink_outbox() OWNER TO memory_os_owner")
+    op.execute("REVOKE ALL ON FUNCTION shrink_outbox() FROM PUBLIC")
+    op.execute("GRANT EXECUTE ON FUNCTION shrink_outbox() TO memory_os_worker")
 
 
 _GAUGES = """

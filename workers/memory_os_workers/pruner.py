@@ -36,6 +36,7 @@ async def prune(context: WorkerContext) -> dict[str, int]:
     ):
         pruned[statement] = await _drain(context, Scope(WORKER_ROLE), statement, seconds)
     async with context.database.transaction(Scope(WORKER_ROLE)) as tx:
+        pruned["shrink_outbox"] = (await tx.hot("shrink_outbox"))[0]["shrunk"]
         tenants = [row["tenant_id"] for row in await tx.hot("all_tenants")]
     for tenant_id in tenants:
         scope = Scope(WORKER_ROLE, tenant_id)

@@ -136,7 +136,8 @@ def write_derived(patch: GraphPatch) -> Iterator[Batch]:
     pairs = patch.co_occurrences
     yield _PAIRS, [(row.a, row.b, row.weight, row.count) for row in pairs if row.count]
     yield _DELETE_PAIRS, [(row.a, row.b) for row in pairs if not row.count]
-    kept: dict[str, list[str]] = {row.id: [] for row in patch.memories}
+    known = patch.nothing_to_prune
+    kept: dict[str, list[str]] = {row.id: [] for row in patch.memories if row.id not in known}
     for mention in patch.mentions:
         kept.get(mention.memory_id, []).append(mention.entity_id)
     yield _PRUNE_MENTIONS, list(kept.items())

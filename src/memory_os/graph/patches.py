@@ -57,6 +57,7 @@ def normalise(patch: GraphPatch, edge_types: frozenset[str]) -> GraphPatch:
         deleted_memories=_ids(patch.deleted_memories),
         deleted_entities=_ids(patch.deleted_entities),
         deleted_records=_ids(patch.deleted_records),
+        nothing_to_prune=frozenset(patch.nothing_to_prune),
     )
 
 

@@ -7,7 +7,7 @@ nothing and a writer that slept past its lease changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 from uuid import UUID
@@ -140,6 +140,10 @@ class GraphPatch:
     deleted_entities: Sequence[str] = ()
     deleted_records: Sequence[str] = ()
     """Records that no edge holds; one that an edge does hold stays. Only a repair needs this."""
+
+    nothing_to_prune: Collection[str] = ()
+    """Memories that mention nothing in the graph that is not listed, as their writer knows: a backend may save itself
+    the search for what to remove."""
 
 
 Part = Literal["entities", "memories", "mentions", "co_occurrences", "edges", "links", "records"]

@@ -264,6 +264,7 @@ async def _patch(
     tenant = {"tenant_id": tx.tenant_id}
     there = {row["id"] for row in memories}
     mentions = [mention_edge(row) for row in mentioned]
+    now = {(mention.memory_id, mention.entity_id) for mention in mentions}
     # What a memory mentions now, and what it mentioned before by the graph, by what it was derived to mention, and by
     # what is noted with its events: their counts may all have changed.
     involved: dict[str, set[str]] = defaultdict(set)
@@ -288,6 +289,11 @@ async def _patch(
         deleted_links=[str(ident) for ident in sorted(wanted.links - {row["id"] for row in relations.links})],
         deleted_memories=[str(ident) for ident in sorted(wanted.memories - there)],
         deleted_entities=[str(ident) for ident in ids if ident not in entities],
+        nothing_to_prune={
+            memory_id
+            for memory_id in (str(row["id"]) for row in memories)
+            if all((memory_id, entity_id) in now for entity_id in loaded.in_graph.get(memory_id, ()))
+        },
     )
 
 

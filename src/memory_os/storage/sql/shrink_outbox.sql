@@ -1,0 +1,1 @@
+SELECT shrink_outbox() AS shrunk
