@@ -28,6 +28,10 @@ def upgrade() -> None:
         "CHECK (status IN ('pending', 'running', 'done', 'failed', 'cancelled'))"
     )
     _counting("mentions_count_by_set.sql")
+    # Derived entities that are mentioned as surely as declared ones: several have declared the name, so nobody is meant.
+    op.execute(
+        "CREATE INDEX entities_homonyms ON entities (tenant_id, id) WHERE NOT declared AND mention_confidence >= 1"
+    )
     _shrinking()
     # An admin may cancel a job; the API's role could only ask for one before.
     op.execute("GRANT UPDATE (status, phase, finished_at) ON graph_rebuilds TO memory_os_app")
@@ -49,6 +53,8 @@ def downgrade() -> None:
     for table in ("graph_verifications", "graph_servers", "graph_states", "graph_tombstones"):
         op.execute(f"DROP TABLE {table} CASCADE")
     op.execute("DROP FUNCTION leave_tombstones() CASCADE")
+    op.execute("DROP FUNCTION lift_tombstones() CASCADE")
+    op.execute("DROP INDEX entities_homonyms")
     op.execute("DROP FUNCTION shrink_outbox()")
     op.execute("DROP FUNCTION graph_gauges()")
 
@@ -148,6 +154,22 @@ def _tombstones() -> None:
         op.execute(
             f"CREATE TRIGGER leave_tombstones AFTER DELETE ON {table} REFERENCING OLD TABLE AS old_rows "
             f"FOR EACH STATEMENT EXECUTE FUNCTION leave_tombstones('{aggregate}')"
+        )
+    # What has come back under its old id is not gone: a worker that can't see it must not take it for deleted.
+    op.execute("""
+    CREATE FUNCTION lift_tombstones() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, public, pg_temp AS $$
+    BEGIN
+        DELETE FROM graph_tombstones AS t USING new_rows AS n
+        WHERE t.tenant_id = n.tenant_id AND t.aggregate_id = n.id AND t.aggregate_type = TG_ARGV[0];
+        RETURN NULL;
+    END $$""")
+    op.execute("ALTER FUNCTION lift_tombstones() OWNER TO memory_os_owner")
+    op.execute("REVOKE ALL ON FUNCTION lift_tombstones() FROM PUBLIC")
+    for table, aggregate in _AGGREGATES.items():
+        op.execute(
+            f"CREATE TRIGGER lift_tombstones AFTER INSERT ON {table} REFERENCING NEW TABLE AS new_rows "
+            f"FOR EACH STATEMENT EXECUTE FUNCTION lift_tombstones('{aggregate}')"
         )
     # What was deleted before this migration and still has an event to come.
     for table, aggregate in _AGGREGATES.items():

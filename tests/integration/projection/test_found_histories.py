@@ -47,3 +47,23 @@ async def test_names_that_changed_in_a_turn_are_read_again_for_its_later_batches
     assert weights == {"Jon Vance": pytest.approx(1.2), "Ann Miller": pytest.approx(0.7)}
     assert {graph.entities[node].name for node in graph.entities if node == entity["id"]} == {"Jon Vance"}
     assert list(graph.memories) == [memory["memory"]["id"]]
+
+
+async def test_a_name_that_several_had_and_nobody_has_any_more_is_read_as_any_other(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext
+) -> None:
+    """Two entities share a name, so that it means neither; then both lose it before a worker comes."""
+    tenant = tenant_factory()
+    headers = tenant.headers()
+    await client.post("/v1/memories", json={"text": "we saw Ann Miller there.", "label": "Attribute"}, headers=headers)
+    entities = [
+        (await client.post("/v1/memory/entities", json={**body, "entity_type": "person"}, headers=headers)).json()
+        for body in ({"name": "Ida Ortiz", "aliases": ["Ann Miller"]}, {"name": "Ann Miller"})
+    ]
+    await drain(worker)
+    first, second = (f"/v1/memory/entities/{answer['entity']['id']}" for answer in entities)
+    await client.patch(second, json={"name": "Ida Ortiz"}, headers=headers)
+    await client.delete(first, headers=headers)
+    await drain(worker)
+    graph = await dump(worker, tenant.tenant_id)
+    assert list(graph.mentions.values()) == [pytest.approx(0.7)]

@@ -107,3 +107,16 @@ async def test_a_tombstone_stays_while_an_event_can_come(
     )
     await pruner.prune(worker)
     assert tombstones(tenant) == set()
+
+
+async def test_what_comes_back_under_its_old_id_has_no_tombstone(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory
+) -> None:
+    tenant = tenant_factory()
+    body = {"text": "We met Ann Miller.", "label": "Attribute", "id": "01990000-0000-7000-8000-000000000001"}
+    for _ in range(2):
+        answer = await client.post("/v1/memories", json=body, headers=tenant.headers())
+        assert answer.status_code == 201, answer.text
+        assert tombstones(tenant) == set()
+        await client.delete(f"/v1/memories/{body['id']}", headers=tenant.headers())
+        assert tombstones(tenant) == {("memory", UUID(body["id"]))}

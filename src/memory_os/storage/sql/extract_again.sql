@@ -34,6 +34,15 @@ freed AS (
                       WHERE o.tenant_id = %(tenant_id)s AND o.canonical_name = n.canonical_name
                         AND o.entity_id <> n.entity_id)
 ),
+-- and mentions of a name that several had and that nobody has now: these are as sure as a declared name's, and no name is
+-- left to find them by
+orphaned AS (
+    SELECT m.memory_id FROM entities AS d
+    JOIN mentions AS m ON m.tenant_id = %(tenant_id)s AND m.entity_id = d.id AND m.confidence >= 1
+    WHERE d.tenant_id = %(tenant_id)s AND NOT d.declared AND d.mention_confidence >= 1
+      AND NOT EXISTS (SELECT 1 FROM entity_names AS n
+                      WHERE n.tenant_id = %(tenant_id)s AND n.canonical_name = m.canonical_name)
+),
 -- texts with one of their names that the extractor passed over while nobody had declared it; all texts with it where
 -- capitals decide what it means
 unmentioned AS (
@@ -46,7 +55,7 @@ unmentioned AS (
 again AS MATERIALIZED (
     SELECT found.memory_id FROM (
         SELECT memory_id FROM misnamed UNION SELECT memory_id FROM misdirected
-        UNION SELECT memory_id FROM freed UNION SELECT memory_id FROM unmentioned
+        UNION SELECT memory_id FROM freed UNION SELECT memory_id FROM orphaned UNION SELECT memory_id FROM unmentioned
     ) AS found
     WHERE EXISTS (SELECT 1 FROM extractions AS x
                   WHERE x.tenant_id = %(tenant_id)s AND x.memory_id = found.memory_id AND x.extractor <> '')
