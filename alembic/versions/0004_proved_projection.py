@@ -28,7 +28,7 @@ def upgrade() -> None:
         "CHECK (status IN ('pending', 'running', 'done', 'failed', 'cancelled'))"
     )
     _counting("mentions_count_by_set.sql")
-    # Derived entities that are mentioned as surely as declared ones: several have declared the name, so nobody is meant.
+    # Derived entities that are mentioned as surely as declared ones: several have the name, so that nobody is meant.
     op.execute(
         "CREATE INDEX entities_homonyms ON entities (tenant_id, id) WHERE NOT declared AND mention_confidence >= 1"
     )

@@ -25,6 +25,7 @@ from memory_os.embedding.factory import make_embedder
 from memory_os.embedding.port import Embedder
 from memory_os.errors import MemoryOSError
 from memory_os.graph.facade import GraphMemory, make_backend
+from memory_os.memories.gate import Gate
 from memory_os.memories.service import MemoryService
 from memory_os.outbox.events import Outbox
 from memory_os.retrieval.service import Retriever
@@ -66,6 +67,11 @@ def build_graph(settings: Settings) -> GraphMemory | None:
     return GraphMemory(backend)
 
 
+def build_gate(settings: Settings) -> Gate:
+    """The dedup gate, with the embedder's own thresholds unless the settings name others."""
+    return Gate(settings.dedup_recent, settings.dedup_older, settings.dedup_review)
+
+
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Open everything that the API needs, checked; closed again at the end of the block.
@@ -87,7 +93,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             await graph.backend.open()
             stack.push_async_callback(graph.backend.close)
         outbox = Outbox(enabled=settings.enable_graph_memory)
-        memories = MemoryService(embedder, outbox, settings.max_text_chars)
+        memories = MemoryService(embedder, outbox, settings.max_text_chars, build_gate(settings))
         retriever = Retriever(database, embedder, graph)
         stack.push_async_callback(retriever.close)
         yield Services(settings, database, embedder, outbox, memories, graph, retriever)

@@ -12,7 +12,8 @@ MemoryOSError
 ├── PreconditionFailedError    412  version-mismatch
 ├── PayloadTooLargeError       413  too-large
 ├── InvalidInputError          422  invalid-input
-│   └── UnknownTermError       422  unknown-term
+│   ├── UnknownTermError       422  unknown-term
+│   └── OwnPackError           422  own-pack
 ├── RateLimitedError           429  rate-limited
 ├── FeatureOffError            400  feature-off
 └── UnavailableError           503  unavailable
@@ -148,6 +149,13 @@ class UnknownTermError(InvalidInputError):
 
     code = "unknown-term"
     title = "Not in the vocabulary"
+
+
+class OwnPackError(InvalidInputError):
+    """The text is, or holds, a context pack of ours: what memory has shown is no new evidence."""
+
+    code = "own-pack"
+    title = "A context pack is no memory"
 
 
 class RateLimitedError(MemoryOSError):

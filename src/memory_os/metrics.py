@@ -23,4 +23,7 @@ PROJECTION_SECONDS = Histogram(
     ["part"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5),
 )
+REINFORCEMENTS = Counter(
+    "memory_os_reinforcements_total", "Edges of answers that were settled: counted, or why not.", ["outcome"]
+)
 STALE_ACKS = Counter("memory_os_stale_acks_total", "Results that came after the lease was lost, and were dropped.")

@@ -62,6 +62,17 @@ class Settings(BaseSettings):
         False, description="Needed beside EMBEDDING_PROVIDER=deterministic-for-tests; never set it in production."
     )
 
+    # --- dedup gate
+    dedup_recent: float | None = Field(
+        None, ge=0, le=1, description="Similarity that nominates a memory of the past hour; default: the embedder's."
+    )
+    dedup_older: float | None = Field(
+        None, ge=0, le=1, description="Similarity that nominates an older memory; default: the embedder's."
+    )
+    dedup_review: float | None = Field(
+        None, ge=0, le=1, description="Similarity under which pairs are taken for distinct; default: the embedder's."
+    )
+
     # --- worker
     worker_batch_size: int = Field(200, ge=1, le=1000, description="Events that a worker claims at once.")
     worker_poll_s: float = Field(5.0, gt=0, le=60, description="Seconds between polls when no notification comes.")
@@ -80,6 +91,9 @@ class Settings(BaseSettings):
         description="Seconds that the oldest waiting event may be old before /readyz says not ready.",
     )
     retrieval_retention_d: float = Field(30.0, gt=0, description="Days that the retrieval log is kept.")
+    reinforce_unconfirmed_share: float = Field(
+        0.25, ge=0, le=1, description="Share of the retrievals without feedback that may reinforce the edges they used."
+    )
     idempotency_retention_h: float = Field(24.0, gt=0, description="Hours that an idempotency key is remembered.")
 
     # --- api

@@ -13,21 +13,31 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import postgresql
 from tests.fixtures.postgres import DatabaseUrls, clone_database
 
+from memory_os.domain.acts import ACTS
 from memory_os.domain.edge_types import EDGE_TYPES
 from memory_os.domain.labels import LABELS, LAYERS, STATUSES
 from memory_os.domain.names import canonical_name
+from memory_os.domain.reinforcement import STATES, Verdict
 from memory_os.domain.roles import PERMISSIONS, SCOPES
 from memory_os.embedded.postgres import EmbeddedPostgres
 from memory_os.entities.model import ENTITY_STATUSES, LINK_LAYERS
 from memory_os.memories.model import Visibility
+from memory_os.memories.nominating import Tier
+from memory_os.memories.reviewing import ReviewKind, ReviewStatus
 from memory_os.outbox.events import AggregateType, EventType
 from memory_os.outbox.operations import Status
 from memory_os.records.model import RECORD_STATUSES
-from memory_os.storage.tables import metadata
+from memory_os.storage.retrieval_tables import metadata
 
 Connection = psycopg.Connection[Any]
 
-TYPES = {"double precision": "float8", "timestamp with time zone": "timestamptz", "boolean": "bool", "integer": "int4"}
+TYPES = {
+    "double precision": "float8",
+    "timestamp with time zone": "timestamptz",
+    "boolean": "bool",
+    "integer": "int4",
+    "bit varying": "varbit",
+}
 
 VOCABULARIES = {
     ("memories", "label"): LABELS,
@@ -40,11 +50,17 @@ VOCABULARIES = {
     **{(table, "visibility"): get_args(Visibility) for table in ("observations", "procedures", "outcomes")},
     ("entity_links", "layer"): LINK_LAYERS,
     ("edges", "type"): EDGE_TYPES,
+    ("memory_acts", "kind"): ACTS,
+    ("memory_reviews", "kind"): get_args(ReviewKind),
+    ("memory_reviews", "status"): get_args(ReviewStatus),
+    ("memory_reviews", "tier"): get_args(Tier),
     ("tokens", "role"): PERMISSIONS,
     ("tokens", "scopes"): SCOPES,
     ("outbox_events", "event_type"): get_args(EventType),
     ("outbox_events", "aggregate_type"): get_args(AggregateType),
     ("outbox_events", "status"): get_args(Status),
+    ("retrieval_edges", "state"): STATES,
+    ("retrieval_feedback", "verdict"): get_args(Verdict),
 }
 """The closed words of each column, as the code knows them."""
 
@@ -78,9 +94,9 @@ def test_tables_and_columns_are_those_of_the_code(connection: Connection) -> Non
 
 def test_primary_keys_and_what_may_be_null_are_those_of_the_code(connection: Connection) -> None:
     rows = connection.execute(
-        "SELECT c.relname, a.attname, a.attnotnull, coalesce(a.attnum = ANY (i.indkey), false) FROM pg_class c "
-        "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 LEFT JOIN pg_index i ON i.indrelid = c.oid "
-        "AND i.indisprimary WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace"
+        "SELECT c.relname, a.attname, a.attnotnull, coalesce(a.attnum = ANY (k.conkey), false) FROM pg_class c "
+        "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 LEFT JOIN pg_constraint k ON k.conrelid = c.oid "
+        "AND k.contype = 'p' WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace"
     ).fetchall()
     found = {(table, column): (filled, key) for table, column, filled, key in rows}
     for table in metadata.tables.values():

@@ -34,7 +34,7 @@ _STATEMENTS = {
     "pairs": "SELECT entity_a, entity_b, records FROM entity_pairs",
     "extractions": "SELECT memory_id, extractor, extractor_version FROM extractions",
     "edges": "SELECT id, type, source_memory_id, source_entity_id, target_memory_id, target_entity_id, confidence, "
-    "co_reference_count FROM edges",
+    "co_reference_count, claimed_confidence FROM edges",
     "links": "SELECT id, entity_id, layer, target_id, relationship, confidence, valid_from, valid_to FROM entity_links",
     "events": "SELECT id, status, aggregate_type, aggregate_id, last_error FROM outbox_events",
 }
@@ -219,7 +219,9 @@ def _edge(row: Row) -> TypedEdge:
         for side in ("source", "target")
     )
     confidence = float(f"{row['confidence']:.15g}")
-    return TypedEdge(str(row["id"]), row["type"], source, target, confidence, row["co_reference_count"])
+    claimed = row["claimed_confidence"]
+    weight = None if claimed is None or claimed >= row["confidence"] else float(f"{claimed:.15g}")
+    return TypedEdge(str(row["id"]), row["type"], source, target, confidence, row["co_reference_count"], weight)
 
 
 def _link(row: Row) -> LinkEdge:

@@ -23,6 +23,7 @@ from tests.property.tenants import USERS, Tenant
 from memory_os.entities.model import EntityPatch
 from memory_os.graph.port import GraphBackend
 from memory_os.memories.model import MemoryPatch, NodeAddress
+from memory_os.memories.stepping import StepKind
 from memory_os.records.model import RecordLayer
 from memory_os_workers import projector, rebuilder, verifier
 
@@ -39,6 +40,7 @@ NAMES = (
     ),
 )
 EDGE_TYPES = ("SUPPORTS", "SUPERSEDES", "ABOUT", "PART_OF")
+STEPS: tuple[StepKind, ...] = ("archive", "retract", "restore")
 RECORD_LAYERS: tuple[RecordLayer, ...] = ("observation", "procedure", "outcome")
 LAYERS = ("entity", "memory", *RECORD_LAYERS)
 SETTLING = 60
@@ -149,6 +151,21 @@ class Histories(RuleBasedStateMachine):
     def change(self, which: int, patch: MemoryPatch) -> None:
         self.tenant.mend()
         self.tenant.change(pick(self.memories, which), patch)
+
+    @precondition(lambda self: self.memories)
+    @rule(which=number, far=number, what=st.sampled_from(("supersede", "dispute", "undo", *STEPS)), back=st.booleans())
+    def act(self, which: int, far: int, what: str, back: bool) -> None:
+        """Let a memory lose its place, be disputed, take a step, or take one back; maybe at once."""
+        self.tenant.mend()
+        ident = pick(self.memories, which)
+        if what in STEPS:
+            self.tenant.step(ident, what)
+        elif what == "undo":
+            self.tenant.undo(far)
+        else:
+            getattr(self.tenant, what)(ident, pick(self.memories, far))
+        if back:
+            self.tenant.undo(0)
 
     @precondition(lambda self: self.memories)
     @rule(which=number)

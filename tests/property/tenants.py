@@ -24,8 +24,14 @@ from memory_os.entities.service import EntityService
 from memory_os.entities.splitting import split_entity
 from memory_os.entities.writing import delete_entity
 from memory_os.errors import MemoryOSError
+from memory_os.memories.disputing import dispute
+from memory_os.memories.gate import Gate
 from memory_os.memories.model import MemoryDraft, MemoryPatch, NodeAddress
+from memory_os.memories.reading import get_memory
 from memory_os.memories.service import MemoryService
+from memory_os.memories.stepping import StepKind, step
+from memory_os.memories.superseding import supersede
+from memory_os.memories.undoing import undo_act
 from memory_os.memories.writing import Embedded
 from memory_os.outbox.events import Outbox
 from memory_os.outbox.operations import EventFilter, get_event, revive_dead, set_aside
@@ -58,7 +64,7 @@ class Tenant:
         self.stage = stage
         self.id = new_id()
         self._outbox = Outbox(enabled=True)
-        self._memories = MemoryService(_EMBEDDER, self._outbox, 32_768)
+        self._memories = MemoryService(_EMBEDDER, self._outbox, 32_768, Gate())
         self._entities = EntityService(stage.app, _embed, self._outbox)
         stage.rows("INSERT INTO tenants (tenant_id, name) VALUES (%(id)s, %(name)s)", id=self.id, name=str(self.id))
 
@@ -88,7 +94,7 @@ class Tenant:
     # --- memories
 
     def store(self, text: str, user: str | None, ident: UUID | None = None) -> UUID | None:
-        draft = MemoryDraft(text, "Attribute", ident)
+        draft = MemoryDraft(text, "Attribute", ident, dedup="off")  # told twice is stored twice, for more to project
         stored = self._act(lambda tx, who: self._memories.store(tx, who, draft, _NO_VECTORS, None), user=user)
         return stored.memory.id if stored else None
 
@@ -97,6 +103,33 @@ class Tenant:
 
     def forget(self, ident: UUID) -> None:
         self._act(lambda tx, who: self._memories.delete(tx, who, ident, None, None))
+
+    def supersede(self, old: UUID, new: UUID) -> None:
+        async def work(tx: Transaction, who: Principal) -> object:
+            one, other = await get_memory(tx, old), await get_memory(tx, new)
+            return await supersede(tx, self._outbox, who, one, other, None)
+
+        self._act(work)
+
+    def dispute(self, ident: UUID, against: UUID) -> None:
+        async def work(tx: Transaction, who: Principal) -> object:
+            one, other = await get_memory(tx, ident), await get_memory(tx, against)
+            return await dispute(tx, self._outbox, who, one, against=other, reason=None, request_id=None)
+
+        self._act(work)
+
+    def step(self, ident: UUID, kind: StepKind) -> None:
+        self._act(lambda tx, who: step(tx, self._outbox, who, ident, kind))
+
+    def undo(self, number: int) -> None:
+        """Undo an act that stands, the newest first."""
+        found = self.rows(
+            "SELECT memory_id, id FROM memory_acts WHERE tenant_id = %(tenant)s AND undone_at IS NULL "
+            "AND kind NOT IN ('change', 'undo') ORDER BY at DESC, id DESC"
+        )
+        if found:
+            row = found[number % len(found)]
+            self._act(lambda tx, who: undo_act(tx, self._outbox, who, row["memory_id"], row["id"], None))
 
     # --- entities
 

@@ -117,6 +117,7 @@ ACROSS_TENANTS = {
     "graph_verifications_owner": "`graph_gauges` reads the newest of each",
     "graph_states_worker": "one worker looks after all graphs",
     "graph_states_owner": "`graph_gauges` reads all of it",
+    "retrieval_edges_worker": "a worker looks for tenants with walks that wait",
     "graph_tombstones_worker": "they are pruned for all tenants at once",
     "graph_tombstones_owner": "a trigger leaves them wherever rows are deleted",
 }

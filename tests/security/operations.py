@@ -23,10 +23,20 @@ Json = dict[str, Any]
 ORDER = ("GET", "POST", "PATCH", "PUT", "DELETE")
 """Calls that read come first and those that delete last, so that one world serves all."""
 
-BEFORE_OTHERS = ("deleteLink", "deleteEdge", "cancelRebuild")
-"""Deletions of what other deletions take with them, and the cancelling of what would stand in the way of another."""
+BEFORE_OTHERS = ("deleteLink", "deleteEdge", "cancelRebuild", "undoMemoryAct")
+"""Deletions of what other deletions take with them, the cancelling of what would stand in the way of another, and the
+undoing of an act, which nothing may have followed."""
 
-EVENTS = {"retryEvent": "dead_event", "cancelRebuild": "waiting_rebuild"}
+EVENTS = {
+    "retryEvent": "dead_event",
+    "cancelRebuild": "waiting_rebuild",
+    "completeMemory": "goal",
+    "abandonMemory": "plan",
+    "archiveMemory": "spare",
+    "restoreMemory": "archived",
+    "retractMemory": "mistake",
+    "supersedeMemory": "older",
+}
 """Operations that need an id of another kind than their parameter's name says."""
 
 BODIES: dict[str, Callable[[Ids], Json]] = {
@@ -52,6 +62,9 @@ BODIES: dict[str, Callable[[Ids], Json]] = {
     "changeTenant": lambda _: {"name": "Bakery"},
     "retrieve": lambda _: {"query": "pizza oven"},
     "retrieveContext": lambda _: {"query": "pizza oven"},
+    "decideReview": lambda _: {"decision": "keep"},
+    "supersedeMemory": lambda _: {"text": "The oven needs gas."},
+    "giveFeedback": lambda ids: {"used": [ids["memory"]]},
 }
 
 

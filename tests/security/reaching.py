@@ -20,7 +20,7 @@ EVERYWHERE = {
     "memory_os_worker": frozenset(
         {
             *("tenants", "outbox_events", "projection_leases", "graph_rebuilds"),
-            *("graph_verifications", "graph_states", "graph_tombstones"),
+            *("graph_verifications", "graph_states", "graph_tombstones", "retrieval_edges"),
         }
     ),
 }

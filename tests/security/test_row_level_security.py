@@ -18,7 +18,7 @@ from tests.fixtures.service import TestTenant
 from tests.security.catalog import ACROSS_TENANTS, WITHOUT_TENANT, faults_of
 from tests.security.conftest import MakeWorld
 from tests.security.reaching import EVERYWHERE, inside, leaks
-from tests.security.worlds import World, tenant_tables
+from tests.security.worlds import STEPPING, World, tenant_tables
 
 from memory_os.app import create_app, open_services
 from memory_os.settings import Settings
@@ -33,8 +33,11 @@ HIDING = {
     "observation": "observations",
     "procedure": "procedures",
     "outcome": "outcomes",
+    "act": "memory_acts",
+    "review": "memory_reviews",
+    **dict.fromkeys(STEPPING, "memories"),
 }
-"""Tables with readers of their own, by kind of record."""
+"""Tables with readers of their own, or those of their memory, by kind of record."""
 
 
 @pytest.fixture
@@ -321,7 +324,7 @@ async def test_two_hundred_requests_of_two_tenants_on_five_connections_stay_apar
 
             async def use(number: int) -> None:
                 tenant = tenants[number % 2]
-                body: dict[str, object] = {"text": f"of {tenant.tenant_id}", "label": "Skill"}
+                body: dict[str, object] = {"text": f"of {tenant.tenant_id}", "label": "Skill", "dedup": "off"}
                 if number % 5 == 0:
                     body["edges"] = [{"type": "SUPPORTS", "to": str(uuid4())}]  # refused after it was written
                 await client.post("/v1/memories", json=body, headers=tenant.headers())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,23 +18,29 @@ CLIENT_CHOSEN = ("memory", "entity", "twin", "link", "edge", "observation", "pro
 
 RECORDS = ("observation", "procedure", "outcome")
 
+STEPPING = ("goal", "plan", "spare", "archived", "mistake", "older")
+"""Memories for the calls that take one a step further, and nothing else with it."""
+
 CLOSED = frozenset(
     {
         # Closed vocabularies, which are the same for every tenant.
         *("audit_log.action", "audit_log.role", "audit_log.target_type", "edges.type", "entity_links.layer"),
+        *("memory_acts.kind", "memory_acts.role"),
+        *("memory_reviews.kind", "memory_reviews.status", "memory_reviews.tier"),
         *("entities.status", "entities.visibility", "graph_rebuilds.status", "memories.label", "memories.layer"),
         *("graph_verifications.status", "graph_tombstones.aggregate_type", "graph_states.epoch"),
         *("memories.status", "memories.visibility", "outbox_events.aggregate_type", "outbox_events.event_type"),
         *("outbox_events.status", "retrieval_items.record_type", "retrievals.graph_state", "tenants.status"),
         *(f"{record}s.{name}" for record in RECORDS for name in ("status", "visibility")),
         *("tenants.time_zone", "tokens.role", "tokens.scopes"),
+        *("retrieval_edges.record_type", "retrieval_edges.state", "retrieval_feedback.verdict"),
         # Words of the service's own.
         "graph_states.doubt",
         # Random, or ids alone.
         *("audit_log.target_id", "tokens.prefix"),
         # Names of models and extractors.
         *("entities.embedding_model", "extractions.extractor", "memories.embedding_model", "memory_embeddings.model"),
-        "mentions.extractor",
+        *("memory_sketches.model", "mentions.extractor"),
     }
 )
 """Columns of text that hold no words of a tenant's."""
@@ -168,6 +175,20 @@ async def _store_records(client: httpx.AsyncClient, world: World) -> None:
         world.hidden[kind] = stored[kind]["id"]
     # A change leaves what was there before in the audit log.
     await _send(client, world, "PATCH", f"/v1/memories/{ids['memory']}", {"title": f"Pizza oven {mark}"})
+    await _store_acts(client, world)
+
+
+async def _store_acts(client: httpx.AsyncClient, world: World) -> None:
+    """Acts that can be undone, on a memory and on the hidden one; and memories to take further steps with."""
+    ids, hidden = world.ids, world.hidden
+    for memory, found in ((ids["memory"], ids), (ids["hidden_memory"], hidden)):
+        disputed = await _send(client, world, "POST", f"/v1/memories/{memory}/dispute", {"reason": world.mark})
+        found["act"] = disputed["act_id"]
+    for kind in STEPPING:
+        text = {"text": f"Means to bake for the {kind} {world.mark}.", "label": "Goal", "dedup": "off"}
+        ids[kind] = (await _send(client, world, "POST", "/v1/memories", text))["memory"]["id"]
+        hidden[kind] = ids["hidden_memory"]
+    await _send(client, world, "POST", f"/v1/memories/{ids['archived']}/archive", {})
 
 
 async def _store_structure(client: httpx.AsyncClient, world: World) -> None:
@@ -226,6 +247,7 @@ def _store_traces(world: World) -> None:
             "VALUES (%s, 'memory', %s, 2)",
             (tenant_id, uuid4()),
         )
+        _store_reviews(connection, world)
         world.ids["retrieval"] = str(uuid4())
         marked = json.dumps({mark: 1})
         path = [{"id": world.ids["memory"], "type": "memory", "via": mark}]
@@ -239,6 +261,38 @@ def _store_traces(world: World) -> None:
             "INSERT INTO retrieval_items (tenant_id, retrieval_id, position, record_type, record_id, in_pack, reason, "
             "score, arms, path) VALUES (%s, %s, 1, 'memory', %s, true, %s, 1, %s, %s)",
             (tenant_id, world.ids["retrieval"], UUID(world.ids["memory"]), mark, marked, json.dumps(path)),
+        )
+        walked = (tenant_id, world.ids["retrieval"], UUID(world.ids["edge"]), UUID(world.ids["memory"]))
+        connection.execute(
+            "INSERT INTO retrieval_edges (tenant_id, retrieval_id, edge_id, record_id, record_type, state, reason) "
+            "VALUES (%s, %s, %s, %s, 'memory', 'skipped', %s)",
+            (*walked, mark),
+        )
+        connection.execute(
+            "INSERT INTO edge_reinforcements (tenant_id, retrieval_id, edge_id, period) VALUES (%s, %s, %s, %s)",
+            (*walked[:3], f"c:{mark}"),
+        )
+        connection.execute(
+            "INSERT INTO retrieval_feedback (tenant_id, retrieval_id, record_id, verdict, user_id) "
+            "VALUES (%s, %s, %s, 'wrong', %s)",
+            (*walked[:2], walked[3], world.user),
+        )
+
+
+def _store_reviews(connection: psycopg.Connection[Any], world: World) -> None:
+    """Pairs to decide, of which one is decided and one is of the hidden memory."""
+    ids, mark = world.ids, world.mark
+    ids["review"], world.hidden["review"] = str(uuid4()), str(uuid4())
+    for review, memory, other, status in (
+        (ids["review"], ids["memory"], ids["mistake"], "open"),
+        (str(uuid4()), ids["memory"], ids["spare"], "kept"),
+        (world.hidden["review"], ids["hidden_memory"], ids["spare"], "open"),
+    ):
+        decided = (datetime.now(UTC), mark, mark) if status == "kept" else (None, None, None)
+        connection.execute(
+            "INSERT INTO memory_reviews (tenant_id, id, memory_id, other_id, kind, tier, rule, guard, status, "
+            "decided_at, decided_by, reason) VALUES (%s, %s, %s, %s, 'duplicate', 'older', %s, %s, %s, %s, %s, %s)",
+            (world.tenant.tenant_id, UUID(review), UUID(memory), UUID(other), mark, [mark], status, *decided),
         )
 
 

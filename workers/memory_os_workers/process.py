@@ -27,7 +27,7 @@ from memory_os.settings import Settings
 from memory_os.storage.checks import check_database
 from memory_os.storage.database import Database, is_connection_loss
 from memory_os_workers import embedder as embedder_actor
-from memory_os_workers import heartbeat, listener, projector, pruner, rebuilder, verifier, watcher
+from memory_os_workers import heartbeat, listener, projector, pruner, rebuilder, reinforcer, verifier, watcher
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.supervisor import keep_running
 
@@ -41,6 +41,7 @@ ACTORS = {
     "verifier": verifier.run,
     "watcher": watcher.run,
     "embedder": embedder_actor.run,
+    "reinforcer": reinforcer.run,
     "pruner": pruner.run,
 }
 STOP_S = 8.0

@@ -15,6 +15,10 @@ BATCH = 2000
 TOMBSTONES_S = 3600.0
 """Far longer than a write or a claim of an event may take: a tombstone goes when nothing can ask for it any more."""
 
+PERIOD_S = 3600.0
+"""The longest that a retrieval can follow the first one of its hour: as long as one of them is kept, feedback may come
+that asks to be counted, and what the hour has had must be known."""
+
 
 async def run(context: WorkerContext) -> None:
     """Prune now and then until the worker stops."""
@@ -42,6 +46,7 @@ async def prune(context: WorkerContext) -> dict[str, int]:
         scope = Scope(WORKER_ROLE, tenant_id)
         for statement, seconds in (
             ("prune_retrievals", settings.retrieval_retention_d * 86_400),
+            ("prune_reinforcements", settings.retrieval_retention_d * 86_400 + PERIOD_S),
             ("prune_idempotency_keys", settings.idempotency_retention_h * 3600),
         ):
             pruned[statement] = pruned.get(statement, 0) + await _drain(context, scope, statement, seconds)

@@ -24,10 +24,12 @@ from memory_os.memories.model import (
     BatchAnswer,
     BatchResult,
     ChangedMemory,
+    Check,
     Deleted,
     Memory,
     MemoryDraft,
     MemoryPatch,
+    Outcome,
     StoredMemory,
 )
 from memory_os.memories.reading import MemoryFilter, get_memory, list_memories
@@ -35,6 +37,10 @@ from memory_os.memories.service import MemoryService
 from memory_os.storage.pages import Page
 
 CREATED, MERGED = 201, 200
+
+
+def _status(outcome: Outcome) -> int:
+    return MERGED if outcome == "merged" else CREATED
 
 
 @dataclass
@@ -59,7 +65,12 @@ class MemoryController(Controller):
     async def store(
         self, data: JSONBody[MemoryDraft], call: Call, idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
     ) -> Response[StoredMemory]:
-        """Store a memory. 201 when it is new, 200 when the same id was stored with the same text before."""
+        """Store a memory: 201 when it is stored as its own, 200 when it merged with one that says the same.
+
+        `outcome` tells what became of it: `created`; `merged` into `duplicate_of`; `review`, stored and queued beside
+        `candidates` that may say the same or have an older value; `superseded`, where it took or gave up a place; or
+        `disputed`, stored with the memory that it contradicts. `rule` names what decided.
+        """
         call.act_for(data.user_id)
         service = call.services.memories
         service.check(data, call.principal)
@@ -69,10 +80,24 @@ class MemoryController(Controller):
 
         async def work(tx: Any) -> Answer[StoredMemory]:  # noqa: ANN401 - Transaction, which Litestar must not resolve
             stored = await service.store(tx, call.principal, data, embedded, call.request_id)
-            status = CREATED if stored.outcome == "created" else MERGED
-            return Answer(stored, status, etag(stored.memory.version))
+            return Answer(stored, _status(stored.outcome), etag(stored.memory.version))
 
         return await call.write(work)
+
+    @post(
+        "/check",
+        operation_id="checkMemory",
+        opt={"permission": "read"},
+        status_code=200,
+        summary="Ask what the gate would do with a memory",
+    )
+    async def check(self, data: JSONBody[MemoryDraft], call: Call) -> Check:
+        """Hold a memory against what is there, as storing it would. Nothing is stored."""
+        call.act_for(data.user_id)
+        service = call.services.memories
+        service.check(data, call.principal)
+        embedded = await service.embed([data.text])
+        return await call.read(lambda tx: service.ask_gate(tx, call.principal, data, embedded))
 
     @post(
         "/batch",
@@ -220,5 +245,11 @@ def _draft_of(item: msgspec.Raw, service: MemoryService, call: Call) -> MemoryDr
 def _result(index: int, outcome: StoredMemory | MemoryOSError) -> BatchResult:
     if isinstance(outcome, MemoryOSError):
         return BatchResult(index, outcome.status, error=summary_of(outcome))
-    status = CREATED if outcome.outcome == "created" else MERGED
-    return BatchResult(index, status, memory_id=outcome.memory.id, outcome=outcome.outcome)
+    return BatchResult(
+        index,
+        _status(outcome.outcome),
+        memory_id=outcome.memory.id,
+        outcome=outcome.outcome,
+        similarity=outcome.similarity,
+        rule=outcome.rule,
+    )

@@ -11,13 +11,16 @@ from litestar.params import FromPath, JSONBody
 from memory_os.api.calls import IDEMPOTENCY_KEY, ActiveCall, Answer, Call
 from memory_os.api.parameters import CURSOR, LIMIT, Limit
 from memory_os.domain.shapes import Cursor
+from memory_os.retrieval.feedback import give_feedback
 from memory_os.retrieval.log import explain_retrieval, list_retrievals
 from memory_os.retrieval.model import (
     ContextPack,
     ContextRequest,
+    Feedback,
     RetrievalExplanation,
     RetrievalRequest,
     RetrievalSummary,
+    StoredFeedback,
 )
 from memory_os.storage.pages import Page
 
@@ -76,6 +79,28 @@ class RetrievalController(Controller):
         """What was found by which arm, with which score and path, and what became of it; records as they are now."""
         await call.services.retriever.log.settle(retrieval_id)
         return await call.read(lambda tx: explain_retrieval(tx, call.principal, retrieval_id))
+
+    @post(
+        "/retrievals/{retrieval_id:uuid}/feedback",
+        operation_id="giveFeedback",
+        opt={"permission": "read"},
+        status_code=200,
+        summary="Say what an answer was good for",
+    )
+    async def give_feedback(
+        self,
+        retrieval_id: FromPath[UUID],
+        data: JSONBody[Feedback],
+        call: Call,
+        idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
+    ) -> Response[StoredFeedback]:
+        """Say which records of a pack were used, irrelevant or wrong; what was used reinforces the edges to it."""
+        await call.services.retriever.log.settle(retrieval_id)
+
+        async def work(tx: Any) -> Answer[StoredFeedback]:  # noqa: ANN401 - Transaction, which Litestar must not resolve
+            return Answer(await give_feedback(tx, call.principal, retrieval_id, data))
+
+        return await call.write(work)
 
 
 async def _answer(data: RetrievalRequest, call: ActiveCall, *, keyed: bool) -> Response[ContextPack]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memory_os.domain.pack_items import Omission, PackItem, PackSource, PackStep
-from memory_os.domain.pack_markdown import is_context_pack, quote_as_data, render_markdown
+from memory_os.domain.pack_markdown import quote_as_data, render_markdown
 from memory_os.domain.sentences import sentence_ends
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "Render",
     "estimate_tokens",
     "fit",
-    "is_context_pack",
     "quote_as_data",
     "render_markdown",
     "shorten",

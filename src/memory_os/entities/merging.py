@@ -12,6 +12,7 @@ from sqlalchemy import delete, func, update
 
 from memory_os.admin.audit import record
 from memory_os.checking import check_version
+from memory_os.domain.audiences import Audience
 from memory_os.domain.principal import Principal
 from memory_os.entities.checking import distinct_aliases
 from memory_os.entities.model import MAX_ALIASES, Entity, EntityMerge, StoredEntity
@@ -129,7 +130,7 @@ def _check_both(source: Entity, into: Entity) -> list[str]:
     """The aliases that `into` will have; raises `ConflictError` where the two can't be merged."""
     check_declared(source)
     check_declared(into)
-    if _would_widen(source, into):
+    if not Audience.of(source).covers(Audience.of(into)):
         raise ConflictError(
             f"the merge would show the names and links of from, whose visibility is {source.visibility}, to readers of "
             "into who may not see it: give into no more readers than from has, or widen from on purpose first"
@@ -140,22 +141,3 @@ def _check_both(source: Entity, into: Entity) -> list[str]:
             f"the two have {len(aliases)} aliases together, and an entity has at most {MAX_ALIASES}: remove some first"
         )
     return aliases
-
-
-def _would_widen(source: Entity, into: Entity) -> bool:
-    """Whether somebody may read `into` who may not read `source`. A user may be in a group; nobody here knows that."""
-    if source.visibility == "tenant":
-        return False
-    if into.visibility == "tenant":
-        return True
-    users, groups = _readers(into)
-    may_users, may_groups = _readers(source)
-    return not (users <= may_users and groups <= may_groups)
-
-
-def _readers(entity: Entity) -> tuple[set[str], set[str]]:
-    """The users and groups that may read an entity that not all of the tenant may read."""
-    users = set() if entity.user_id is None else {entity.user_id}
-    if entity.visibility != "restricted":
-        return users, set()
-    return users | set(entity.readers.users), set(entity.readers.groups)

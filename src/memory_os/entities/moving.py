@@ -1,4 +1,4 @@
-"""Moves the edges and links of an entity to another one that it becomes part of.
+"""Moves the edges and links of an entity to another one that it becomes part of; memories share the planning.
 
 What would lead from the other entity to itself is deleted. What would say the same twice becomes one: the more
 confident stays, and of edges it gets the count of both. So whatever such an edge or link held (a derived entity at its
@@ -35,8 +35,9 @@ class Relation:
         table: Where they are.
         found_by: The statement that reads and locks those that a merge concerns.
         moved_by: The statement that moves them.
-        ends: The columns of their two ends that may name an entity.
+        ends: The columns of their two ends that may name what moves.
         same: What two equal ones share beside their ends.
+        settled: Of two equal ones the one that was there stays; otherwise the more confident one.
     """
 
     aggregate: AggregateType
@@ -45,10 +46,11 @@ class Relation:
     moved_by: str
     ends: tuple[str, str]
     same: tuple[str, ...]
+    settled: bool = False
 
-    def sides(self, row: Row, entity_id: UUID) -> tuple[bool, bool]:
-        """At which of its ends an edge or link has the entity; a link's target may be of another layer."""
-        source, target = (row[end] == entity_id for end in self.ends)
+    def sides(self, row: Row, node_id: UUID) -> tuple[bool, bool]:
+        """At which of its ends an edge or link has the node; a link's target may be of another layer."""
+        source, target = (row[end] == node_id for end in self.ends)
         return source, target and row.get("layer", "entity") == "entity"
 
 
@@ -82,6 +84,11 @@ class Collapse:
         """The count of all of them together; links have none."""
         counts = [int(row.get("co_reference_count", 0)) for row in (self.kept, *self.gone)]
         return min(sum(counts), MOST_REFERENCES)
+
+    @property
+    def confidence(self) -> float:
+        """The highest of them."""
+        return max(float(row["confidence"]) for row in (self.kept, *self.gone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +144,18 @@ def plan_moves(relation: Relation, rows: Iterable[Row], source: UUID, into: UUID
         movers = {row["id"] for row in group if any(relation.sides(row, source))}
         if not movers:
             continue  # its equal has changed before it could be locked
-        kept, *gone = sorted(
-            group, key=lambda row: (-row["confidence"], row["id"] in movers, row["created_at"], row["id"])
-        )
+        kept, *gone = sorted(group, key=lambda row: _worse(relation, row, moves=row["id"] in movers))
         if gone:
             collapsed.append(Collapse(kept, gone))
         if kept["id"] in movers:
             moved.append(kept)
     return Moves(moved, collapsed, looped)
+
+
+def _worse(relation: Relation, row: Row, *, moves: bool) -> tuple[Any, ...]:
+    """Orders equal ones: the first stays."""
+    settled = moves if relation.settled else False
+    return settled, -row["confidence"], moves, row["created_at"], row["id"]
 
 
 async def move_relations(tx: Transaction, relation: Relation, source: UUID, into: UUID) -> Moved:
@@ -155,7 +166,7 @@ async def move_relations(tx: Transaction, relation: Relation, source: UUID, into
     given = {"tenant_id": tx.tenant_id, "source": source, "into": into}
     moves = plan_moves(relation, await tx.hot(relation.found_by, given), source, into)
     # Before the others move, since edges have a unique key.
-    await _delete(tx, relation, moves.gone)
+    await drop_relations(tx, relation, moves.gone)
     counts = moves.counts
     changed = await tx.hot(relation.moved_by, {**given, "ids": list(counts), "counts": list(counts.values())})
     events = [NewEvent(UPSERT, relation.aggregate, row["id"], row["version"]) for row in changed]
@@ -163,7 +174,8 @@ async def move_relations(tx: Transaction, relation: Relation, source: UUID, into
     return Moved(events, _detail(relation, moves, source))
 
 
-async def _delete(tx: Transaction, relation: Relation, rows: Sequence[Row]) -> None:
+async def drop_relations(tx: Transaction, relation: Relation, rows: Sequence[Row]) -> None:
+    """Delete edges or links by their ids, all at once."""
     if rows:
         columns = relation.table.c
         ids = literal([row["id"] for row in rows], ARRAY(UUID_TYPE()))

@@ -18,8 +18,8 @@ from memory_os.graph.expansion import LINK
 from memory_os.graph.falkor_queries import KINDS, LABELS, Batch, Row, number_columns
 from memory_os.graph.port import GraphPatch, NodeRef
 
-_EDGE_COLUMNS = ("id", "source", "target", "confidence", "count")
-_EDGE_VALUES = "SET e.confidence = r.confidence, e.co_reference_count = r.count"
+_EDGE_COLUMNS = ("id", "source", "target", "confidence", "count", "weight")
+_EDGE_VALUES = "SET e.confidence = r.confidence, e.co_reference_count = r.count, e.weight = r.weight"
 _LINK_COLUMNS = ("id", "source", "target", "relationship", "confidence", "valid_from", "valid_to")
 _LINK_VALUES = (
     "SET e.relationship = r.relationship, e.confidence = r.confidence, "
@@ -126,7 +126,10 @@ def write_declared(patch: GraphPatch, present: Present) -> Iterator[Batch]:
 def _wanted(patch: GraphPatch) -> dict[Key, tuple[Place, Row]]:
     """Give the place of each edge and link, and the values that follow its id and ends in a row."""
     edges = {
-        (False, edge.id): (Place(edge.type, edge.source, edge.target), (edge.confidence, edge.co_reference_count))
+        (False, edge.id): (
+            Place(edge.type, edge.source, edge.target),
+            (edge.confidence, edge.co_reference_count, edge.weight),
+        )
         for edge in patch.edges
     }
     links = {

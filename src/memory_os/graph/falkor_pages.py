@@ -48,7 +48,7 @@ _BUILD: Mapping[Part, Callable[[Sequence[Any]], GraphRow]] = {
     "records": lambda row: NodeRef("record", row[0]),
     "mentions": lambda row: Mention(*row),
     "co_occurrences": lambda row: CoOccurrence(*row),
-    "edges": lambda row: TypedEdge(row[0], row[1], _ref(row[2], row[3]), _ref(row[4], row[5]), row[6], row[7]),
+    "edges": lambda row: TypedEdge(row[0], row[1], _ref(row[2], row[3]), _ref(row[4], row[5]), *row[6:]),
     "links": lambda row: LinkEdge(row[0], row[1], _ref(row[2], row[3]), *row[4:]),
 }
 
@@ -111,7 +111,7 @@ def read_scan(replies: Sequence[Reply]) -> dict[str, int]:
 def _edges(edge_type: str) -> tuple[str, str]:
     return (
         f"(a)-[e:{edge_type}]->(b)",
-        f"e.id, '{edge_type}', labels(a)[0], a.id, labels(b)[0], b.id, e.confidence, e.co_reference_count",
+        f"e.id, '{edge_type}', labels(a)[0], a.id, labels(b)[0], b.id, e.confidence, e.co_reference_count, e.weight",
     )
 
 

@@ -79,10 +79,10 @@ def ask_neighbours(
         f"collect({_STEP})[..$limit] AS steps RETURN id, degree, steps"
     )
     families = [
-        _family("MENTIONS", "weight"),
-        _family("CO_OCCURS", "weight"),
-        _family(LINK, "confidence", "" if as_of is None else f"WHERE {_VALID} "),
-        _family("|".join(sorted(edge_types)), "confidence"),
+        _family("MENTIONS", "e.weight"),
+        _family("CO_OCCURS", "e.weight"),
+        _family(LINK, "e.confidence", "" if as_of is None else f"WHERE {_VALID} "),
+        _family("|".join(sorted(edge_types)), "coalesce(e.weight, e.confidence)"),
     ]
     many = (
         f"{node}WHERE degree > $few CALL {{ {' UNION ALL '.join(families)} }} "
@@ -94,7 +94,7 @@ def ask_neighbours(
 def _family(types: str, weight: str, where: str = "") -> str:
     return (
         f"WITH n MATCH (n)-[e:{types}]-(m) {where}WITH n, e, m LIMIT $scan "
-        f"WITH type(e) AS t, e.id AS eid, startNode(e) = n AS forward, e.{weight} AS w, labels(m)[0] AS label, "
+        f"WITH type(e) AS t, e.id AS eid, startNode(e) = n AS forward, {weight} AS w, labels(m)[0] AS label, "
         f"m.id AS far, e.relationship AS relationship {_RANK} LIMIT $limit "
         "RETURN t, eid, forward, w, label, far, relationship"
     )
@@ -145,7 +145,7 @@ def ask_page(first: int, edge_types: Iterable[str]) -> list[str]:
     """Ask for the nodes with the internal ids from `first` on, `PAGE` of them, and for the edges that start there."""
     edges = (
         f"MATCH (a)-[e:{'|'.join(sorted(edge_types))}]->(b) {_IN_PAGE} "
-        "e.id, type(e), labels(a)[0], a.id, labels(b)[0], b.id, e.confidence, e.co_reference_count"
+        "e.id, type(e), labels(a)[0], a.id, labels(b)[0], b.id, e.confidence, e.co_reference_count, e.weight"
     )
     texts = (_MEMORIES, _ENTITIES, _RECORDS, _MENTIONS, _PAIRS, _LINKS, edges)
     return [render_query(text, {"first": first, "page": PAGE}) for text in texts]
@@ -162,8 +162,8 @@ def read_pages(pages: Iterable[Sequence[Reply]]) -> GraphDump:
         mentions={(memory, entity): weight for memory, entity, weight in mentions},
         co_occurrences={(a, b): (weight, count) for a, b, weight, count in pairs},
         edges={
-            key: TypedEdge(key, edge_type, NodeRef(KINDS[al], a), NodeRef(KINDS[bl], b), confidence, count)
-            for key, edge_type, al, a, bl, b, confidence, count in edges
+            key: TypedEdge(key, edge_type, NodeRef(KINDS[al], a), NodeRef(KINDS[bl], b), *values)
+            for key, edge_type, al, a, bl, b, *values in edges
         },
         links={
             key: LinkEdge(key, entity, NodeRef(KINDS[label], target), *values)

@@ -187,7 +187,8 @@ class PropertyGraph:
         if edge["type"] == LINK:
             values = (edge[name] for name in ("relationship", "confidence", "valid_from", "valid_to"))
             return LinkEdge(edge["id"], ends[0].id, ends[1], *values)
-        return TypedEdge(edge["id"], edge["type"], *ends, edge["confidence"], edge["co_reference_count"])
+        count, weight = edge["co_reference_count"], edge.get("weight")
+        return TypedEdge(edge["id"], edge["type"], *ends, edge["confidence"], count, weight)
 
     def _set_mentions(self, patch: GraphPatch) -> None:
         listed = {(f"memory:{mention.memory_id}", f"entity:{mention.entity_id}") for mention in patch.mentions}
@@ -209,6 +210,7 @@ class PropertyGraph:
                 "id": edge.id,
                 "confidence": edge.confidence,
                 "co_reference_count": edge.co_reference_count,
+                "weight": edge.weight,
             }
             self._place(f"edge:{edge.id}", edge.source, edge.target, values)
         for edge_id in patch.deleted_edges:
@@ -298,7 +300,8 @@ class PropertyGraph:
 
 
 def _weight(edge: Values) -> float:
-    return float(edge["weight"] if "weight" in edge else edge["confidence"])
+    weight = edge.get("weight")  # files of older versions have none for typed edges
+    return float(edge["confidence"] if weight is None else weight)
 
 
 def _is_valid(edge: Values, as_of: int | None) -> bool:

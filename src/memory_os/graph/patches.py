@@ -139,6 +139,7 @@ def _edge(row: TypedEdge, edge_types: frozenset[str]) -> TypedEdge:
         target=_ref(row.target),
         confidence=canonical_float(row.confidence),
         co_reference_count=check_int(row.co_reference_count),
+        weight=None if row.weight is None else canonical_float(row.weight),
     )
 
 

@@ -91,7 +91,11 @@ class CoOccurrence:
 
 @dataclass(frozen=True, slots=True)
 class TypedEdge:
-    """One of the 18 typed edges; `confidence` in 0..1."""
+    """One of the 18 typed edges; `confidence` in 0..1.
+
+    `weight` is what an expansion takes for the confidence, where the two differ: what was found before must not be
+    found for that. None: the confidence itself.
+    """
 
     id: str
     type: str
@@ -99,6 +103,7 @@ class TypedEdge:
     target: NodeRef
     confidence: float
     co_reference_count: int = 0
+    weight: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 from uuid import UUID
 
+from msgspec import UNSET
 from sqlalchemy import delete, func, select, update
+from sqlalchemy.engine import RowMapping
 
 from memory_os.admin.audit import record
 from memory_os.changes import changed_columns, values_before
 from memory_os.checking import check_version
+from memory_os.domain.audiences import Audience
 from memory_os.domain.labels import LABELS
 from memory_os.domain.principal import Principal
 from memory_os.edges.holding import entities_beside, reconsider, relations_beside
+from memory_os.errors import ConflictError
+from memory_os.memories.acts import note_act
 from memory_os.memories.checking import check_patch
+from memory_os.memories.exact_keys import exact_key_of
 from memory_os.memories.model import ChangedMemory, Deleted, Memory, MemoryPatch
-from memory_os.memories.reading import get_memory, memory_of
+from memory_os.memories.reading import get_memory, memory_columns, memory_of
+from memory_os.memories.states import enter_scopes, lock_memories
 from memory_os.memories.writing import Embedded, vector_literal
 from memory_os.outbox.events import DELETE, UPSERT, NewEvent, Outbox
 from memory_os.storage import tables
@@ -23,6 +31,10 @@ from memory_os.storage.database import Transaction
 from memory_os.storage.full_text import text_vector
 
 _TABLE = tables.memories
+_KEYED: Final = ("text", "label", "status", "visibility", "readers", "subject", "property", "occurred_at", "valid_from")
+"""Fields that the exact key follows, or that decide whether it has to be unique."""
+
+_READERS: Final = ("reader_users", "reader_groups")
 
 
 async def change_memory(
@@ -37,7 +49,7 @@ async def change_memory(
     max_text_chars: int,
     request_id: str | None,
 ) -> ChangedMemory:
-    """Apply a patch under the memory's row lock, with an audit entry of what was there before.
+    """Apply a patch under the memory's row lock, with an act and an audit entry of what was there before.
 
     Args:
         tx: The unit of work.
@@ -54,13 +66,20 @@ async def change_memory(
         NotFoundError: If this reader sees no such memory.
         PreconditionFailedError: If `if_match` is not its version.
         InvalidInputError: If the patch breaks a rule.
+        ConflictError: If it makes a superseded memory active, which is more than a change.
     """
-    current = await get_memory(tx, memory_id, lock=True)
+    if any(getattr(patch, name) is not UNSET for name in _KEYED):
+        await enter_scopes(tx, [(await get_memory(tx, memory_id)).user_id])
+    row = (await lock_memories(tx, [memory_id]))[memory_id]
+    current = memory_of(row)
     check_version(if_match, current.version)
     check_patch(patch, current, principal, max_text_chars=max_text_chars)
     values = _values(patch, current)
     if not values:
         return ChangedMemory(current, 0)
+    if values.get("status") == "active" and row["superseded_by"] is not None:
+        raise ConflictError("the memory was superseded: POST .../restore, which lets it hold again, or undo that")
+    values |= await _exact_key(tx, row, values)
     if "text" in values or "title" in values:
         text = values.get("text", current.text)
         title = values.get("title", current.title)
@@ -74,17 +93,26 @@ async def change_memory(
         update(_TABLE)
         .where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == memory_id)
         .values(**values, version=_TABLE.c.version + 1, updated_at=func.now())
-        .returning(_TABLE)
+        .returning(*memory_columns())
     )
     if changed is None:
         raise AssertionError("a locked row can't be gone")
     if "text" in values:
         await _forget_extraction(tx, memory_id)
         await _replace_vector(tx, memory_id, embedded)
-    before = values_before(current, values)
+    after, before = memory_of(changed), values_before(current, values)
+    await note_act(
+        tx,
+        principal,
+        "change",
+        memory_id,
+        detail={"before": before, "after": values_before(after, values)},
+        before={"audiences": [Audience.of(current), Audience.of(after)]},
+        request_id=request_id,
+    )
     await record(tx, principal, "memory.change", "memory", memory_id, {"before": before}, request_id)
     event = NewEvent(UPSERT, "memory", memory_id, changed["version"])
-    return ChangedMemory(memory_of(changed), await outbox.enqueue(tx, [event], request_id))
+    return ChangedMemory(after, await outbox.enqueue(tx, [event], request_id))
 
 
 def _values(patch: MemoryPatch, current: Memory) -> dict[str, Any]:
@@ -93,6 +121,34 @@ def _values(patch: MemoryPatch, current: Memory) -> dict[str, Any]:
     if "label" in values:
         values["layer"] = LABELS[values["label"]].layer
     return values
+
+
+async def _exact_key(tx: Transaction, row: RowMapping, values: Mapping[str, Any]) -> dict[str, bytes | None]:
+    """The key as it follows from changed columns; none where another memory has it, or where the client wanted none."""
+    if row["exact_key"] is None or values.keys().isdisjoint((*_KEYED, *_READERS)):
+        return {}
+    changed: dict[str, Any] = {**row, **values}
+    key = exact_key_of(
+        changed["text"],
+        label=changed["label"],
+        visibility=changed["visibility"],
+        reader_users=changed["reader_users"],
+        reader_groups=changed["reader_groups"],
+        subject=changed["subject"],
+        property_=changed["property"],
+        occurred_at=changed["occurred_at"],
+        valid_from=changed["valid_from"],
+    )
+    columns = _TABLE.c
+    equal = select(columns.id).where(
+        columns.tenant_id == tx.tenant_id,
+        func.coalesce(columns.user_id, "") == (changed["user_id"] or ""),
+        columns.exact_key == key,
+        columns.status == "active",
+        columns.id != changed["id"],
+    )
+    taken = changed["status"] == "active" and await tx.row(equal) is not None
+    return {"exact_key": None if taken else key}
 
 
 async def _forget_extraction(tx: Transaction, memory_id: UUID) -> None:

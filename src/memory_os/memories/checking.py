@@ -12,11 +12,13 @@ from memory_os.checking import (
     unknown_term,
     window_faults,
 )
+from memory_os.domain.acts import CALLS
 from memory_os.domain.edge_types import check_edge_type
 from memory_os.domain.labels import check_label, check_transition
+from memory_os.domain.own_packs import is_own_pack
 from memory_os.domain.principal import Principal
 from memory_os.domain.vocabulary import VocabularyError
-from memory_os.errors import FieldError, InvalidInputError
+from memory_os.errors import FieldError, InvalidInputError, OwnPackError
 from memory_os.memories.model import Memory, MemoryDraft, MemoryPatch, NodeAddress, Readers
 
 _MOMENTS = ("occurred_at", "valid_from", "valid_to")
@@ -29,6 +31,7 @@ def check_draft(draft: MemoryDraft, principal: Principal, *, max_text_chars: int
     Raises:
         InvalidInputError: With a pointer for each fault.
         UnknownTermError: If its label or the type of one of its edges is not in the vocabulary.
+        OwnPackError: If its text is a context pack of ours.
     """
     try:
         check_label(draft.label)
@@ -57,6 +60,7 @@ def check_draft(draft: MemoryDraft, principal: Principal, *, max_text_chars: int
     faults += window_faults(draft.valid_from, draft.valid_to)
     if faults:
         raise InvalidInputError("the memory can't be stored as it is", errors=faults)
+    _refuse_own_pack(draft.text)
 
 
 def check_patch(patch: MemoryPatch, current: Memory, principal: Principal, *, max_text_chars: int) -> None:
@@ -65,6 +69,7 @@ def check_patch(patch: MemoryPatch, current: Memory, principal: Principal, *, ma
     Raises:
         InvalidInputError: With a pointer for each fault.
         UnknownTermError: If the new label or status is not in the vocabulary, or the transition is not legal.
+        OwnPackError: If the new text is a context pack of ours.
     """
     _check_words(patch, current)
     faults = _field_faults(patch, max_text_chars)
@@ -90,6 +95,16 @@ def check_patch(patch: MemoryPatch, current: Memory, principal: Principal, *, ma
     )
     if faults:
         raise InvalidInputError("the change can't be made as it is", errors=faults)
+    if isinstance(patch.text, str):
+        _refuse_own_pack(patch.text)
+
+
+def _refuse_own_pack(text: str) -> None:
+    if is_own_pack(text):
+        raise OwnPackError(
+            "the text holds a context pack that this memory has given: nothing new is known by it",
+            errors=[FieldError("/text", "store what you concluded in your own words, not what you were shown")],
+        )
 
 
 def _check_words(patch: MemoryPatch, current: Memory) -> None:
@@ -99,6 +114,9 @@ def _check_words(patch: MemoryPatch, current: Memory) -> None:
         if patch.status is not UNSET and patch.status != current.status:
             pointer = "/status"
             check_transition(check_label(label), current.status, patch.status)
+            if call := CALLS.get(patch.status):
+                fault = FieldError("/status", f"POST .../{call} does it, with all that belongs to it")
+                raise InvalidInputError(f"a change can't make a memory {patch.status}", errors=[fault])
         elif label != current.label and current.status not in check_label(label).statuses:
             raise InvalidInputError(
                 f"a {label} can't be {current.status}", errors=[FieldError("/label", "does not fit the status")]

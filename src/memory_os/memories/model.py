@@ -71,7 +71,14 @@ class MemoryDraft(Struct, forbid_unknown_fields=True):
     tags: Tags = []
     metadata: Payload = {}
     edges: Annotated[list[DraftEdge], Meta(max_length=64)] = []
-    dedup: Annotated[Literal["off"], Meta(description="Every memory is stored as it is brought.")] = "off"
+    dedup: Annotated[
+        Literal["gate", "off"],
+        Meta(description="gate: one that says what is there already merges with it; off: stored as it is brought."),
+    ] = "gate"
+    on_conflict: Annotated[
+        Literal["report", "supersede"],
+        Meta(description="What to do with a memory that this one gives a new value to, or contradicts."),
+    ] = "report"
 
 
 class MemoryPatch(Struct, forbid_unknown_fields=True):
@@ -94,7 +101,7 @@ class MemoryPatch(Struct, forbid_unknown_fields=True):
 
 
 class Memory(Struct):
-    """A memory as a reader sees it."""
+    """A memory as a reader sees it; of those that it supersedes, the one that held last."""
 
     id: UUID
     text: str
@@ -118,9 +125,31 @@ class Memory(Struct):
     origin: str | None
     tags: list[str]
     metadata: dict[str, Any]
+    superseded_by: UUID | None = None
+    supersedes: UUID | None = None
 
 
-Outcome = Literal["created", "merged"]
+Outcome = Literal["created", "merged", "review", "superseded", "disputed"]
+
+
+class Candidate(Struct, omit_defaults=True):
+    """A memory that a new one was held against, and what the guard found between the two."""
+
+    id: UUID
+    text: str
+    similarity: float | None
+    tier: Literal["exact", "recent", "older"]
+    verdict: Literal["merge", "distinct", "review", "supersede", "contradict"]
+    rule: str
+    guard: list[str]
+
+
+class Check(Struct):
+    """What the gate would do with a memory."""
+
+    outcome: Literal["distinct", "merge", "review", "supersede", "contradict"]
+    rule: str | None
+    candidates: list[Candidate]
 
 
 class StoredMemory(Struct, omit_defaults=True):
@@ -130,7 +159,10 @@ class StoredMemory(Struct, omit_defaults=True):
     outcome: Outcome
     position: int
     duplicate_of: UUID | None = None
+    similarity: float | None = None
     rule: str | None = None
+    candidates: list[Candidate] = []
+    act_id: UUID | None = None
 
 
 class ChangedMemory(Struct):
@@ -165,6 +197,8 @@ class BatchResult(Struct, omit_defaults=True):
     status: int
     memory_id: UUID | None = None
     outcome: Outcome | None = None
+    similarity: float | None = None
+    rule: str | None = None
     error: ProblemSummary | None = None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import any_, literal, select
+from sqlalchemy import ColumnElement, any_, literal, select
 from sqlalchemy.engine import RowMapping
 
 from memory_os.errors import NotFoundError
@@ -18,6 +18,7 @@ from memory_os.storage.database import Transaction
 from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
 
 _TABLE = tables.memories
+_NEWER, _OLDER = "seen_superseded_by", "seen_supersedes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,25 @@ class MemoryFilter:
     created_before: datetime | None = None
 
 
+def memory_columns() -> list[ColumnElement[Any]]:
+    """What is read of a memory, for a select or a RETURNING: its columns, and the ids of its neighbours in a chain.
+
+    The column `superseded_by` alone may name a memory that this reader must not know of; so both are looked up.
+    """
+    columns, other = _TABLE.c, _TABLE.alias("neighbour")
+    neighbour = select(other.c.id).where(other.c.tenant_id == columns.tenant_id).correlate(_TABLE)
+    newer = neighbour.where(other.c.id == columns.superseded_by)
+    older = neighbour.where(other.c.superseded_by == columns.id)
+    older = older.order_by(other.c.valid_to.desc().nulls_last(), other.c.id.desc()).limit(1)
+    return [
+        *(column for column in columns if column.name != "search"),
+        newer.scalar_subquery().label(_NEWER),
+        older.scalar_subquery().label(_OLDER),
+    ]
+
+
 def memory_of(row: Mapping[str, Any] | RowMapping) -> Memory:
-    """A row of `memories` as readers see it."""
+    """A row of `memories` as readers see it; with its neighbours only where `memory_columns` were asked for."""
     return Memory(
         id=row["id"],
         text=row["text"],
@@ -59,6 +77,8 @@ def memory_of(row: Mapping[str, Any] | RowMapping) -> Memory:
         origin=row["origin"],
         tags=list(row["tags"]),
         metadata=row["metadata"],
+        superseded_by=row.get(_NEWER),
+        supersedes=row.get(_OLDER),
     )
 
 
@@ -73,17 +93,25 @@ async def get_memory(tx: Transaction, memory_id: UUID, *, lock: bool = False) ->
     Raises:
         NotFoundError: If it is absent or this reader may not see it.
     """
-    statement = select(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == memory_id)
-    row = await tx.row(statement.with_for_update() if lock else statement)
+    statement = select(*memory_columns()).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == memory_id)
+    row = await tx.row(statement.with_for_update(of=_TABLE) if lock else statement)
     if row is None:
         raise NotFoundError("there is no such memory")
     return memory_of(row)
 
 
+async def existing_memories(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """Those of these memories that are there and that this reader sees."""
+    if not ids:
+        return {}
+    rows = await tx.rows(select(*memory_columns()).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id.in_(ids)))
+    return {row["id"]: memory_of(row) for row in rows}
+
+
 async def list_memories(tx: Transaction, wanted: MemoryFilter, cursor: str | None, limit: int) -> Page[Memory]:
     """Memories, newest first, one page at a time."""
     columns = _TABLE.c
-    statement = select(_TABLE).where(columns.tenant_id == tx.tenant_id)
+    statement = select(*memory_columns()).where(columns.tenant_id == tx.tenant_id)
     for column in ("label", "status", "user_id", "conversation_id", "subject"):
         if (value := getattr(wanted, column)) is not None:
             statement = statement.where(columns[column] == value)

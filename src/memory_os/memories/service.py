@@ -12,11 +12,13 @@ from msgspec import UNSET
 from memory_os.domain.principal import Principal
 from memory_os.edges.storing import visible_endpoints
 from memory_os.embedding.port import Embedder, EmbedderUnavailableError
-from memory_os.errors import ConflictError, FieldError, InvalidInputError, MemoryOSError
+from memory_os.errors import FieldError, InvalidInputError, MemoryOSError
 from memory_os.memories.changing import change_memory, delete_memory
 from memory_os.memories.checking import check_draft
-from memory_os.memories.model import ChangedMemory, Deleted, MemoryDraft, MemoryPatch, NodeAddress, StoredMemory
-from memory_os.memories.writing import Embedded, store_memories
+from memory_os.memories.gate import Gate
+from memory_os.memories.model import ChangedMemory, Check, Deleted, MemoryDraft, MemoryPatch, NodeAddress, StoredMemory
+from memory_os.memories.storing import Storing
+from memory_os.memories.writing import Embedded
 from memory_os.outbox.events import Outbox
 from memory_os.storage.database import Transaction
 
@@ -30,6 +32,7 @@ class MemoryService:
     embedder: Embedder
     outbox: Outbox
     max_text_chars: int
+    gate: Gate
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """Vectors of texts; None for all of them while the embedder is down, since a write must not be lost to that."""
@@ -59,10 +62,11 @@ class MemoryService:
             InvalidInputError: If one of its edges leads nowhere.
         """
         await self._check_edges(tx, [draft])
-        outcomes, _ = await store_memories(tx, self.outbox, principal, [draft], embedded, request_id)
-        if isinstance(outcomes[0], ConflictError):
-            raise outcomes[0]
-        return outcomes[0]
+        storing = Storing(tx, self.outbox, principal, self.gate, request_id)
+        outcome = (await storing.store([draft], embedded))[0]
+        if isinstance(outcome, MemoryOSError):
+            raise outcome
+        return outcome
 
     async def store_batch(
         self,
@@ -79,18 +83,15 @@ class MemoryService:
         """
         faults = await self._edge_faults(tx, drafts)
         good = [index for index in range(len(drafts)) if index not in faults]
-        vectors = None if embedded.vectors is None else embedded.vectors[good]
-        stored, position = await store_memories(
-            tx,
-            self.outbox,
-            principal,
-            [drafts[index] for index in good],
-            Embedded(embedded.identity, vectors),
-            request_id,
-        )
+        storing = Storing(tx, self.outbox, principal, self.gate, request_id)
+        stored = await storing.store([drafts[index] for index in good], embedded.only(good))
         outcomes: dict[int, StoredMemory | MemoryOSError] = dict(zip(good, stored, strict=True))
         outcomes |= faults
-        return [outcomes[index] for index in range(len(drafts))], position
+        return [outcomes[index] for index in range(len(drafts))], storing.position
+
+    async def ask_gate(self, tx: Transaction, principal: Principal, draft: MemoryDraft, embedded: Embedded) -> Check:
+        """What the gate would do with a checked draft; nothing is stored and nobody is held up."""
+        return await self.gate.check(tx, principal, draft, embedded)
 
     async def change(
         self,

@@ -10,7 +10,6 @@ from uuid import UUID
 
 import msgspec
 import numpy as np
-from sqlalchemy import select
 
 from memory_os.domain.ids import new_id
 from memory_os.domain.labels import LABELS
@@ -20,9 +19,8 @@ from memory_os.edges.storing import DEFAULT_CONFIDENCE, EdgeRow, insert_edges
 from memory_os.embedding.port import EmbedderIdentity
 from memory_os.errors import ConflictError
 from memory_os.memories.model import Memory, MemoryDraft, NodeAddress, StoredMemory
-from memory_os.memories.reading import memory_of
+from memory_os.memories.reading import existing_memories, memory_of
 from memory_os.outbox.events import UPSERT, NewEvent, Outbox
-from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 
 
@@ -32,6 +30,10 @@ class Embedded:
 
     identity: EmbedderIdentity
     vectors: np.ndarray[Any, np.dtype[np.float32]] | None
+
+    def only(self, chosen: Sequence[int]) -> Embedded:
+        """The vectors of some of the texts."""
+        return Embedded(self.identity, None if self.vectors is None else self.vectors[list(chosen)])
 
 
 def vector_literal(vector: np.ndarray[Any, np.dtype[np.float32]]) -> str:
@@ -46,8 +48,11 @@ async def store_memories(
     drafts: Sequence[MemoryDraft],
     embedded: Embedded,
     request_id: str | None,
+    *,
+    ids: Sequence[UUID],
+    keys: Sequence[bytes | None],
 ) -> tuple[list[StoredMemory | ConflictError], int]:
-    """Store checked drafts with their vectors, edges and events.
+    """Store checked drafts under these ids, with their exact keys, vectors, edges and events.
 
     An id that is there already with the same text and label is answered as merged, since the client repeats itself;
     with another text it is a conflict, and nothing of that draft is stored.
@@ -55,20 +60,19 @@ async def store_memories(
     Returns:
         The outcome of each draft in order, and the position of the whole write.
     """
-    ids = [draft.id or new_id() for draft in drafts]
     first_of = {ident: index for index, ident in reversed(list(enumerate(ids)))}
     fresh = list(first_of.values())  # of an id that comes twice, the first
     times, position = await _insert(
-        tx, outbox, principal, [(index, ids[index], drafts[index]) for index in fresh], embedded, request_id
+        tx, outbox, principal, [(index, ids[index], drafts[index]) for index in fresh], keys, embedded, request_id
     )
-    edges = [edge for index in fresh if ids[index] in times for edge in _edge_rows(ids[index], drafts[index])]
+    edges = [edge for index in fresh if ids[index] in times for edge in edge_rows(ids[index], drafts[index])]
     edge_ids = await insert_edges(tx, principal, edges)
     events = [NewEvent(UPSERT, "edge", edge_id, 1) for edge_id in edge_ids]
     position = max(position, await outbox.enqueue(tx, events, request_id))
 
-    known = await _existing(tx, [ident for ident in first_of if ident not in times])
+    known = await existing_memories(tx, [ident for ident in first_of if ident not in times])
     for ident, moments in times.items():
-        known[ident] = _fresh_memory(ident, drafts[first_of[ident]], principal, moments)
+        known[ident] = memory_of_draft(ident, drafts[first_of[ident]], principal, moments)
     outcomes: list[StoredMemory | ConflictError] = []
     for index, (ident, draft) in enumerate(zip(ids, drafts, strict=True)):
         if ident in times and first_of[ident] == index:
@@ -91,6 +95,7 @@ async def _insert(
     outbox: Outbox,
     principal: Principal,
     given: Sequence[tuple[int, UUID, MemoryDraft]],
+    keys: Sequence[bytes | None],
     embedded: Embedded,
     request_id: str | None,
 ) -> tuple[dict[UUID, tuple[datetime, datetime]], int]:
@@ -117,8 +122,9 @@ async def _insert(
             "valid_from": draft.valid_from,
             "valid_to": draft.valid_to,
             "search_text": search_text(f"{draft.title}\n{draft.text}" if draft.title else draft.text),
+            "exact_key": None if (key := keys[index]) is None else key.hex(),
         }
-        for _, ident, draft in given
+        for index, ident, draft in given
     ]
     vectors = embedded.vectors
     found = await tx.hot(
@@ -139,7 +145,8 @@ async def _insert(
     return {row["id"]: (row["created_at"], row["updated_at"]) for row in found}, position
 
 
-def _edge_rows(ident: UUID, draft: MemoryDraft) -> list[EdgeRow]:
+def edge_rows(ident: UUID, draft: MemoryDraft) -> list[EdgeRow]:
+    """The edges that come with a draft, for a memory of that id."""
     rows = []
     for edge in draft.edges:
         here = NodeAddress(memory=ident)
@@ -150,15 +157,8 @@ def _edge_rows(ident: UUID, draft: MemoryDraft) -> list[EdgeRow]:
     return rows
 
 
-async def _existing(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    if not ids:
-        return {}
-    table = tables.memories
-    rows = await tx.rows(select(table).where(table.c.tenant_id == tx.tenant_id, table.c.id.in_(ids)))
-    return {row["id"]: memory_of(row) for row in rows}
-
-
-def _fresh_memory(ident: UUID, draft: MemoryDraft, principal: Principal, times: tuple[datetime, datetime]) -> Memory:
+def memory_of_draft(ident: UUID, draft: MemoryDraft, principal: Principal, times: tuple[datetime, datetime]) -> Memory:
+    """A draft as it is once it is stored; `times` are those of its creation and its last change."""
     return memory_of(
         {
             "id": ident,

@@ -54,7 +54,8 @@ def pair_edge(a: str, b: str, records: int) -> CoOccurrence:
 
 
 def typed_edge(row: Row) -> TypedEdge:
-    """A row of `edges`."""
+    """A row of `edges`; it weighs what was claimed, or less where it is less sure by now."""
+    claimed = row["claimed_confidence"]
     return TypedEdge(
         id=str(row["id"]),
         type=row["type"],
@@ -62,6 +63,7 @@ def typed_edge(row: Row) -> TypedEdge:
         target=_end(row["target_memory_id"], row["target_entity_id"]),
         confidence=row["confidence"],
         co_reference_count=row["co_reference_count"],
+        weight=claimed if claimed is not None and claimed < row["confidence"] else None,
     )
 
 

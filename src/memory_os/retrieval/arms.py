@@ -11,11 +11,11 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_os.domain.naming import NamedEntity, name_groups, named_in
 from memory_os.domain.search_text import search_text
 from memory_os.embedding.port import EmbedderIdentity
 from memory_os.memories.writing import vector_literal
 from memory_os.retrieval.model import RecordType
-from memory_os.retrieval.naming import NamedEntity, name_groups, named_in
 from memory_os.storage.database import Transaction
 
 ARM_LIMIT: Final = 50

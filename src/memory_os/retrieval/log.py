@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
 import structlog
 from msgspec import to_builtins
 from sqlalchemy import ColumnElement, Select, insert, select
+from sqlalchemy.engine import RowMapping
 
 from memory_os.domain.principal import Principal
 from memory_os.errors import NotFoundError
@@ -20,7 +22,7 @@ from memory_os.retrieval.arms import Ref, Window
 from memory_os.retrieval.hydrating import hydrate
 from memory_os.retrieval.model import LoggedItem, PathNode, RetrievalExplanation, RetrievalSummary
 from memory_os.retrieval.trails import describe, names_of
-from memory_os.storage import tables
+from memory_os.storage import retrieval_tables
 from memory_os.storage.database import Database, Scope, Transaction
 from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
 
@@ -38,15 +40,17 @@ _READ_BACK_S: Final = 1.0
 _OVERSEERS: Final = frozenset({"operator", "admin"})
 """Roles that see every retrieval of their tenant."""
 
-_EVER: Final = Window(datetime(9999, 12, 31, tzinfo=UTC), history=True)
+EVER: Final = Window(datetime(9999, 12, 31, tzinfo=UTC), history=True)
 """Records are named in an explanation whatever has become of them."""
 
-_LOG, _ITEMS = tables.retrievals, tables.retrieval_items
+_LOG, _ITEMS = retrieval_tables.retrievals, retrieval_tables.retrieval_items
+
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
 class ItemEntry:
-    """One record that was found. `reason` is why it is not in the pack."""
+    """One record that was found. `reason` is why it is not in the pack, `edges` are the typed edges of its path."""
 
     ref: Ref
     in_pack: bool
@@ -54,6 +58,7 @@ class ItemEntry:
     score: float
     arms: dict[str, Any]
     path: Sequence[PathNode]
+    edges: Sequence[UUID] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +119,10 @@ async def _insert(tx: Transaction, entry: RetrievalEntry) -> None:
             **entry.values,
         )
     )
+    given = {"tenant_id": tx.tenant_id, "retrieval_id": entry.id}
     if entry.items:
         rows = [
             {
-                "tenant_id": tx.tenant_id,
-                "retrieval_id": entry.id,
                 "position": position,
                 "record_type": item.ref.type,
                 "record_id": item.ref.id,
@@ -126,11 +130,19 @@ async def _insert(tx: Transaction, entry: RetrievalEntry) -> None:
                 "reason": item.reason,
                 "score": item.score,
                 "arms": item.arms,
-                "path": to_builtins(list(item.path)),
+                "path": item.path,
             }
             for position, item in enumerate(entry.items)
         ]
-        await tx.run(insert(_ITEMS).values(rows))
+        await tx.touched("log_items", {**given, "items": _encode(rows).decode()})
+    walks = [(edge_id, item.ref) for item in entry.items if item.in_pack for edge_id in item.edges]
+    if walks:
+        columns = {
+            "edge_ids": [edge_id for edge_id, _ in walks],
+            "record_ids": [ref.id for _, ref in walks],
+            "record_types": [ref.type for _, ref in walks],
+        }
+        await tx.touched("log_walks", {**given, **columns})
 
 
 async def list_retrievals(
@@ -152,11 +164,7 @@ async def explain_retrieval(tx: Transaction, principal: Principal, retrieval_id:
     Raises:
         NotFoundError: If there is none of that id that this reader may see.
     """
-    columns = _LOG.c
-    statement = select(_LOG).where(columns.tenant_id == tx.tenant_id, columns.id == retrieval_id)
-    row = await tx.row(_readable(principal, statement))
-    if row is None:
-        raise NotFoundError("there is no such retrieval")
+    row = await find_retrieval(tx, principal, retrieval_id)
     items = await tx.rows(
         select(_ITEMS)
         .where(_ITEMS.c.tenant_id == tx.tenant_id, _ITEMS.c.retrieval_id == retrieval_id)
@@ -165,14 +173,27 @@ async def explain_retrieval(tx: Transaction, principal: Principal, retrieval_id:
     paths = [[PathNode(**{**node, "id": UUID(node["id"])}) for node in item["path"]] for item in items]
     refs = {Ref(item["record_type"], item["record_id"]) for item in items}
     refs |= {Ref(node.type, node.id) for path in paths for node in path}
-    names = names_of(await hydrate(tx, refs, (), _EVER))
-    own = _is_own(principal, row)
+    names = names_of(await hydrate(tx, refs, (), EVER))
+    own = is_own(principal, row)
     shown = [
         _logged(item, path, names)
         for item, path in zip(items, paths, strict=True)
         if own or (item["record_id"] in names and all(node.id in names for node in path))
     ]
     return RetrievalExplanation(_summary_of(row), row["arms"], row["bounds"], row["timings_ms"], shown)
+
+
+async def find_retrieval(tx: Transaction, principal: Principal, retrieval_id: UUID) -> RowMapping:
+    """The row of a retrieval.
+
+    Raises:
+        NotFoundError: If there is none of that id that this reader may see.
+    """
+    statement = select(_LOG).where(_LOG.c.tenant_id == tx.tenant_id, _LOG.c.id == retrieval_id)
+    row = await tx.row(_readable(principal, statement))
+    if row is None:
+        raise NotFoundError("there is no such retrieval")
+    return row
 
 
 def _readable(principal: Principal, statement: Select[Any]) -> Select[Any]:
@@ -186,13 +207,14 @@ def _mine(principal: Principal) -> list[ColumnElement[bool]]:
     return [_LOG.c.user_id.is_(None), _LOG.c.token_id == principal.token_id]
 
 
-def _is_own(principal: Principal, row: Any) -> bool:  # noqa: ANN401 - a row of `retrievals`
+def is_own(principal: Principal, row: RowMapping) -> bool:
+    """Whether a retrieval was made as this principal, and not merely may be seen by it."""
     if principal.user_id is not None:
         return bool(row["user_id"] == principal.user_id)
     return row["user_id"] is None and row["token_id"] == principal.token_id
 
 
-def _summary_of(row: Any) -> RetrievalSummary:  # noqa: ANN401 - as above
+def _summary_of(row: Any) -> RetrievalSummary:  # noqa: ANN401 - a row of `retrievals`
     return RetrievalSummary(**{name: row[name] for name in RetrievalSummary.__struct_fields__})
 
 

@@ -8,11 +8,15 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
+from memory_os.domain.reinforcement import Verdict
 from memory_os.domain.shapes import NO_NUL, Key, Moment, UserId
 from memory_os.outbox.waiting import WAIT_MS
 
 QUERY_CHARS = 4_000
 """Longest query: some 700 words. What is longer is a document, and belongs into a memory."""
+
+MOST_RECORDS = 50
+"""Records in one pack at most."""
 
 RecordType = Literal["memory", "observation", "procedure", "outcome", "entity"]
 ArmName = Literal["vector", "text", "graph"]
@@ -38,7 +42,7 @@ class Limits(Struct, forbid_unknown_fields=True, frozen=True):
 
     hops: Annotated[int, Meta(ge=0, le=3, description="Steps that the graph is walked from what was found.")] = 2
     paths: Annotated[int, Meta(ge=0, le=50, description="Paths that the graph may contribute.")] = 12
-    memories: Annotated[int, Meta(ge=0, le=50, description="Records in the pack, of any type.")] = 8
+    memories: Annotated[int, Meta(ge=0, le=MOST_RECORDS, description="Records in the pack, of any type.")] = 8
 
 
 class Arms(Struct, forbid_unknown_fields=True, frozen=True):
@@ -204,3 +208,26 @@ class RetrievalExplanation(Struct, frozen=True):
     bounds: dict[str, Any]
     timings_ms: dict[str, float]
     items: list[LoggedItem]
+
+
+class RecordVerdict(Struct, forbid_unknown_fields=True, frozen=True):
+    """What is said of one record of a pack: it was used, it was beside the point, or it is wrong."""
+
+    id: UUID
+    verdict: Verdict
+
+
+class Feedback(Struct, forbid_unknown_fields=True, frozen=True):
+    """What is said of an answer; `used` is short for records with that verdict."""
+
+    used: Annotated[list[UUID], Meta(max_length=MOST_RECORDS, description="Records that were of use.")] = []
+    records: Annotated[
+        list[RecordVerdict], Meta(max_length=MOST_RECORDS, description="Records, each with a verdict.")
+    ] = []
+
+
+class StoredFeedback(Struct, frozen=True):
+    """All that has been said of an answer, the last verdict on each record."""
+
+    retrieval_id: UUID
+    records: list[RecordVerdict]

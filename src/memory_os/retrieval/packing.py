@@ -8,7 +8,7 @@ records go without their paths, so that a small budget never looks like an empty
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -88,8 +88,23 @@ def make_pack(
         request: Limit, budget and format.
         degraded: Arms that could not be asked.
     """
-    by_id = {str(candidate.record.ref.id): candidate for candidate in candidates}
+    by_id = {str(candidate.record.ref.id): candidate for candidate in _together(candidates, contradictions)}
     return _Packer(retrieval_id, by_id, contradictions, graph, request, sorted(degraded)).pack()
+
+
+def _together(candidates: Sequence[Candidate], contradictions: Sequence[tuple[UUID, UUID]]) -> list[Candidate]:
+    """The candidates in their order, but what contradicts a disputed one follows it: both sides are read together."""
+    found = {candidate.record.ref.id: candidate for candidate in candidates}
+    sides: dict[UUID, list[UUID]] = defaultdict(list)
+    for one, other in contradictions:
+        sides[one].append(other)
+        sides[other].append(one)
+    ordered: dict[UUID, Candidate] = {}
+    for ident, candidate in found.items():
+        ordered.setdefault(ident, candidate)
+        if candidate.record.status == "disputed":
+            ordered |= {other: found[other] for other in sides[ident] if other in found and other not in ordered}
+    return list(ordered.values())
 
 
 def estimate_json(json: bytes) -> int:
@@ -240,6 +255,7 @@ class _Packer:
                 score=candidate.score,
                 arms={arm: {"rank": rank, "score": candidate.scores[arm]} for arm, rank in candidate.ranks.items()},
                 path=candidate.trail.nodes if candidate.trail else (),
+                edges=[UUID(edge_id) for edge_id in candidate.trail.edges] if candidate.trail else (),
             )
             for ident, candidate in self._candidates.items()
         ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from memory_os.graph.expansion import CO_OCCURS, LINK, MENTIONS, WEIGHT_CAP
+from memory_os.graph.expansion import CO_OCCURS, DERIVED_TYPES, LINK, MENTIONS, WEIGHT_CAP
 from memory_os.graph.port import NodeRef, Path, Seed, Step
 from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.hydrating import Hydrated
@@ -24,19 +24,26 @@ PASSING: Final = 0.5
 CO_OCCURRENCE: Final = 0.3
 """What a step over a co-occurrence is worth, however often the two are named together. Ours; not tuned."""
 
+_UNTYPED: Final = DERIVED_TYPES | {LINK}
+"""Steps that no retrieval reinforces: mentions and co-occurrences are counted, links are declared with a window."""
+
 NAME_CHARS: Final = 60
 """Longest name of a node in a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """How the graph led to a record. `reinforced` is the co-reference count of the edge that arrived at it."""
+    """How the graph led to a record.
+
+    `reinforced` is the co-reference count of the edge that arrived at it, `edges` are the typed edges of the way.
+    """
 
     ref: Ref
     score: float
     nodes: Sequence[PathNode]
     words: str
     reinforced: int = 0
+    edges: Sequence[str] = ()
 
 
 def follow(
@@ -113,7 +120,8 @@ def _trail(seed: NodeRef, steps: Sequence[Step], score: float, hydrated: Hydrate
         nodes.append(PathNode(ref.id, ref.type, via, not step.forward))
     last = steps[-1]
     reinforced = hydrated.edges.get(last.edge_id, 0) if last.edge_id else 0
-    return Trail(Ref(nodes[-1].type, nodes[-1].id), score, nodes, describe(nodes, names), reinforced)
+    edges = [step.edge_id for step in steps if step.edge_id and step.type not in _UNTYPED]
+    return Trail(Ref(nodes[-1].type, nodes[-1].id), score, nodes, describe(nodes, names), reinforced, edges)
 
 
 def names_of(hydrated: Hydrated) -> dict[UUID, str]:

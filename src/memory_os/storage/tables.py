@@ -16,7 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR, UUID
+from sqlalchemy.dialects.postgresql import BIT, JSONB, TSVECTOR, UUID
 from sqlalchemy.types import UserDefinedType
 
 metadata = MetaData()
@@ -110,6 +110,8 @@ memories = Table(
     Column("search", TSVECTOR),
     Column("embedding_model", Text),
     *_times(),
+    Column("exact_key", LargeBinary),
+    Column("superseded_by", UUID()),
 )
 
 memory_embeddings = Table(
@@ -221,6 +223,55 @@ edges = Table(
     Column("confidence", Double),
     Column("co_reference_count", Integer),
     *_times(),
+    Column("migrated_from", UUID()),
+    Column("claimed_confidence", Double),
+)
+
+memory_acts = Table(
+    "memory_acts",
+    metadata,
+    _tenant(),
+    _id(),
+    Column("memory_id", UUID()),
+    Column("other_id", UUID()),
+    Column("kind", Text),
+    Column("detail", JSONB),
+    Column("before", JSONB),
+    Column("token_id", UUID()),
+    Column("role", Text),
+    Column("user_id", Text),
+    Column("request_id", Text),
+    _moment("at"),
+    _moment("undone_at"),
+)
+
+memory_sketches = Table(
+    "memory_sketches",
+    metadata,
+    _tenant(),
+    Column("scope", Text, primary_key=True),
+    Column("memory_id", UUID(), primary_key=True),
+    Column("model", Text, primary_key=True),
+    Column("sketch", BIT(varying=True)),
+)
+
+memory_reviews = Table(
+    "memory_reviews",
+    metadata,
+    _tenant(),
+    _id(),
+    Column("memory_id", UUID()),
+    Column("other_id", UUID()),
+    Column("kind", Text),
+    Column("similarity", Double),
+    Column("tier", Text),
+    Column("rule", Text),
+    Column("guard", ARRAY(Text)),
+    Column("status", Text),
+    _moment("created_at"),
+    _moment("decided_at"),
+    Column("decided_by", Text),
+    Column("reason", Text),
 )
 
 mentions = Table(
@@ -389,43 +440,6 @@ graph_verifications = Table(
     _moment("started_at"),
     _moment("heartbeat_at"),
     _moment("finished_at"),
-)
-
-retrievals = Table(
-    "retrievals",
-    metadata,
-    _tenant(),
-    _id(),
-    Column("token_id", UUID()),
-    Column("user_id", Text),
-    Column("conversation_id", Text),
-    Column("query", Text),
-    _moment("as_of"),
-    Column("arms", JSONB),
-    Column("bounds", JSONB),
-    Column("timings_ms", JSONB),
-    Column("graph_state", Text),
-    Column("no_match", Boolean),
-    Column("items", Integer),
-    Column("omitted", Integer),
-    Column("pack_tokens", Integer),
-    Column("request_id", Text),
-    _moment("created_at"),
-)
-
-retrieval_items = Table(
-    "retrieval_items",
-    metadata,
-    _tenant(),
-    Column("retrieval_id", UUID(), primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("record_type", Text),
-    Column("record_id", UUID()),
-    Column("in_pack", Boolean),
-    Column("reason", Text),
-    Column("score", Double),
-    Column("arms", JSONB),
-    Column("path", JSONB),
 )
 
 idempotency_keys = Table(

@@ -26,7 +26,7 @@ def rows_of(urls: DatabaseUrls, query: str) -> list[dict[str, Any]]:
 
 
 async def store_memory(client: httpx.AsyncClient, headers: dict[str, str], **fields: Any) -> dict[str, str]:
-    body = {"text": "Ship on Monday.", "label": "Decision", **fields}
+    body = {"text": "Ship on Monday.", "label": "Decision", "dedup": "off", **fields}
     answer = await client.post("/v1/memories", json=body, headers=headers)
     assert answer.status_code == 201, answer.text
     return {"memory": answer.json()["memory"]["id"]}

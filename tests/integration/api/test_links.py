@@ -35,7 +35,7 @@ async def declare(client: httpx.AsyncClient, headers: dict[str, str], name: str 
 
 
 async def store_memory(client: httpx.AsyncClient, headers: dict[str, str], **fields: Any) -> str:
-    body = {"text": "Ann Lee signed the lease.", "label": "Event", **fields}
+    body = {"text": "Ann Lee signed the lease.", "label": "Event", "dedup": "off", **fields}
     answer = await client.post("/v1/memories", json=body, headers=headers)
     assert answer.status_code == 201, answer.text
     return answer.json()["memory"]["id"]

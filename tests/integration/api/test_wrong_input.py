@@ -301,7 +301,7 @@ async def test_every_call_refuses_a_field_that_it_does_not_know(
 
 @pytest.mark.usefixtures("unchanged")
 async def test_a_body_in_another_form_is_not_read(client: httpx.AsyncClient, tenant: TestTenant) -> None:
-    good = b'{"text": "x", "label": "Skill"}'
+    good = b'{"text": "x", "label": "Skill", "dedup": "off"}'
     forms: list[tuple[dict[str, str], bytes]] = [
         ({"Content-Type": "text/plain"}, good),
         ({"Content-Type": "application/x-www-form-urlencoded"}, b"text=x&label=Skill"),
@@ -319,7 +319,7 @@ async def test_a_body_in_another_form_is_not_read(client: httpx.AsyncClient, ten
 async def test_json_may_name_its_charset_or_nothing_and_lines_are_for_batches(
     client: httpx.AsyncClient, tenant: TestTenant
 ) -> None:
-    good = b'{"text": "x", "label": "Skill"}'
+    good = b'{"text": "x", "label": "Skill", "dedup": "off"}'
     for kind in (None, "application/json; charset=utf-8", "Application/JSON"):
         headers = {**tenant.headers(), **({"Content-Type": kind} if kind else {})}
         assert (await client.post("/v1/memories", content=good, headers=headers)).status_code == 201

@@ -44,7 +44,7 @@ async def fill(client: httpx.AsyncClient, tenant: TestTenant) -> list[str]:
     """Memories with an edge, a declared entity, and a link to an observation."""
     ids = []
     for text in TEXTS:
-        body = {"text": text, "label": "Attribute"}
+        body = {"text": text, "label": "Attribute", "dedup": "off"}
         answer = await client.post("/v1/memories", json=body, headers=tenant.headers())
         assert answer.status_code == 201, answer.text
         ids.append(str(answer.json()["memory"]["id"]))
@@ -414,7 +414,7 @@ async def test_a_repair_waits_for_the_queue_and_mends_what_it_left(
     monkeypatch.setattr(engine, "PAUSES_S", (0.0,))
     tenant = tenant_factory()
     first = (await post(client, tenant, "/v1/memories", {"text": TEXTS[0], "label": "Attribute"}))["memory"]["id"]
-    await post(client, tenant, "/v1/memories", {"text": TEXTS[0], "label": "Attribute"})
+    await post(client, tenant, "/v1/memories", {"text": TEXTS[0], "label": "Attribute", "dedup": "off"})
     await drain(worker)
     pair, _ = next(iter((await dump(worker, tenant.tenant_id)).co_occurrences.items()))
     await client.patch(f"/v1/memories/{first}", json={"text": "It rained."}, headers=tenant.headers())

@@ -14,9 +14,10 @@ pytestmark = pytest.mark.anyio
 WORDS = {"vector": False, "graph": False}
 
 
-async def change(client: httpx.AsyncClient, tenant: TestTenant, ident: str, **fields: Any) -> None:
-    answer = await client.patch(f"/v1/memories/{ident}", json=fields, headers=tenant.headers())
-    assert answer.status_code == 200, answer.text
+async def act(client: httpx.AsyncClient, tenant: TestTenant, ident: str, call: str, body: Any = None) -> None:
+    content = {} if body is None else {"json": body}
+    answer = await client.post(f"/v1/memories/{ident}/{call}", headers=tenant.headers(), **content)
+    assert answer.is_success, answer.text
 
 
 def ids(pack: dict[str, Any]) -> set[str]:
@@ -44,13 +45,15 @@ async def test_an_empty_window_never_holds(remember: Memory, ask: Ask) -> None:
     assert ids(await ask("vendor", as_of=moment)) == set()
 
 
-@pytest.mark.parametrize("status", ["superseded", "archived", "retracted"])
+@pytest.mark.parametrize(
+    ("call", "status"), [("supersede", "superseded"), ("archive", "archived"), ("retract", "retracted")]
+)
 async def test_what_is_no_longer_so_comes_with_history_only(
-    client: httpx.AsyncClient, tenant: TestTenant, remember: Memory, ask: Ask, status: str
+    client: httpx.AsyncClient, tenant: TestTenant, remember: Memory, ask: Ask, call: str, status: str
 ) -> None:
     old = await remember("Weighs 178 lbs.", subject="Alex", property="weight")
     new = await remember("Weighs 182 lbs.", subject="Alex", property="weight")
-    await change(client, tenant, old, status=status)
+    await act(client, tenant, old, call, {"by": new} if call == "supersede" else None)
     assert ids(await ask("weighs", arms=WORDS)) == {new}
     assert ids(await ask("weighs")) == {new}
     pack = await ask("weighs", include=["history"])
@@ -62,12 +65,7 @@ async def test_what_was_replaced_since_is_what_held_then(
 ) -> None:
     old = await remember("The office is in Hamburg.")
     new = await remember("The office is in Bremen.", valid_from="2026-04-01T00:00:00Z")
-    await client.post(
-        "/v1/edges",
-        json={"type": "SUPERSEDES", "from": {"memory": new}, "to": {"memory": old}},
-        headers=tenant.headers(),
-    )
-    await change(client, tenant, old, status="superseded", valid_to="2026-04-01T00:00:00Z")
+    await act(client, tenant, old, "supersede", {"by": new})
     assert ids(await ask("where is the office?")) == {new}
     then = await ask("where is the office?", as_of="2026-03-01T00:00:00Z")
     assert [(item["id"], item["status"], item["superseded_by"]) for item in then["items"]] == [(old, "superseded", new)]
@@ -78,8 +76,8 @@ async def test_done_and_disputed_records_are_shown_as_such(
 ) -> None:
     done = await remember("Write the report on tea.", label="Commitment")
     doubted = await remember("The report on tea is finished.")
-    await change(client, tenant, done, status="completed")
-    await change(client, tenant, doubted, status="disputed")
+    await act(client, tenant, done, "complete")
+    await act(client, tenant, doubted, "dispute")
     pack = await ask("report on tea")
     assert {item["id"]: item["status"] for item in pack["items"]} == {done: "completed", doubted: "disputed"}
     assert pack["conflicts"] == [{"kind": "disputed", "items": [doubted]}]

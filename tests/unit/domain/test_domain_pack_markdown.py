@@ -11,7 +11,6 @@ from memory_os.domain.packing import (
     Omission,
     PackItem,
     PackSource,
-    is_context_pack,
     quote_as_data,
     render_markdown,
 )
@@ -152,35 +151,3 @@ def test_what_stands_outside_of_fences_never_depends_on_stored_text(text: str, t
 )
 def test_quoting_makes_the_unseen_visible_and_leaves_writing_alone(text: str, shown: str | None) -> None:
     assert quote_as_data(text) == (text if shown is None else shown)
-
-
-def test_our_own_packs_are_recognised_however_they_come_back() -> None:
-    pack = render_markdown([memory()])
-    assert is_context_pack(pack)
-    assert is_context_pack(render_markdown([]))
-    assert is_context_pack("I recalled:\n\n> " + pack.replace("\n", "\n> "))
-    assert is_context_pack(" ".join(pack.split()))
-    assert is_context_pack("".join(pack.splitlines(keepends=True)[5:]))
-    assert is_context_pack(pack.split("\n", 1)[1])
-    assert is_context_pack('{"retrieval_id": "r", "items": [], "omitted": [], "omitted_count": 0, "no_match": true}')
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "A fact.",
-        "We use Memory OS context packs.",
-        "```python\nx\n```",
-        "<!-- a comment -->",
-        '{"items": [], "retrieval_id": 1}',
-    ],
-)
-def test_other_texts_are_not(text: str) -> None:
-    assert not is_context_pack(text)
-
-
-@exactly
-@given(st.text(max_size=200))
-def test_every_pack_is_recognised(text: str) -> None:
-    assert is_context_pack(render_markdown([memory(text=text)]))

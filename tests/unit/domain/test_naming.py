@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_os.domain.names import canonical_name
-from memory_os.retrieval.naming import GROUP_WORDS, MAX_GROUPS, NamedEntity, name_groups, named_in
+from memory_os.domain.naming import GROUP_WORDS, MAX_GROUPS, NamedEntity, name_groups, named_in
 
 
 def entity(number: int, surface: str) -> NamedEntity:

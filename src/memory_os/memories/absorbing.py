@@ -1,0 +1,79 @@
+"""A stored memory is found to say what another one says: its context moves there, and it is archived, not deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from memory_os.admin.audit import record
+from memory_os.domain.audiences import Audience
+from memory_os.domain.ids import new_id
+from memory_os.domain.principal import Principal
+from memory_os.edges.storing import EdgeRow, insert_edges
+from memory_os.errors import ConflictError
+from memory_os.memories.acts import note_act
+from memory_os.memories.migrating import migrate_edges
+from memory_os.memories.model import Memory, NodeAddress
+from memory_os.memories.reading import get_memory, memory_of
+from memory_os.memories.reviewing import Review
+from memory_os.memories.states import lock_memories, put_states, state_of
+from memory_os.memories.superseding import CERTAIN
+from memory_os.outbox.events import UPSERT, NewEvent, Outbox
+from memory_os.storage.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Absorbed:
+    """Both memories as they are now, the act, and the position to wait for."""
+
+    memory: Memory
+    kept: Memory
+    act_id: UUID
+    position: int
+
+
+async def absorb(
+    tx: Transaction,
+    outbox: Outbox,
+    principal: Principal,
+    memory: Memory,
+    kept: Memory,
+    review: Review,
+    request_id: str | None,
+) -> Absorbed:
+    """Let a stored memory merge into another one: context edges move, a DUPLICATES edge leads to the one that stays.
+
+    Raises:
+        ConflictError: If one of them is not active or disputed any more, or not everybody who may read the one may read
+            the other.
+    """
+    rows = await lock_memories(tx, (memory.id, kept.id))
+    gone, stays = memory_of(rows[memory.id]), memory_of(rows[kept.id])
+    for one in (gone, stays):
+        if one.status not in ("active", "disputed"):
+            raise ConflictError(f"the memory {one.id} is {one.status} by now, and can't be merged")
+    if Audience.of(gone) != Audience.of(stays):
+        raise ConflictError("the two have different readers, so that one can't stand for both: keep both")
+    events = await put_states(tx, [state_of({**rows[memory.id], "status": "archived"})])
+    changes, moved = await migrate_edges(tx, gone.id, stays.id)
+    edge = EdgeRow(new_id(), "DUPLICATES", NodeAddress(memory=gone.id), NodeAddress(memory=stays.id), CERTAIN)
+    changes.added = await insert_edges(tx, principal, [edge])
+    events += [*moved, *(NewEvent(UPSERT, "edge", ident, 1) for ident in changes.added)]
+    detail = {"similarity": review.similarity, "tier": review.tier, "rule": review.rule, "guard": review.guard}
+    act_id = await note_act(
+        tx,
+        principal,
+        "merge",
+        gone.id,
+        other_id=stays.id,
+        detail=detail,
+        before={
+            "memories": [state_of(rows[memory.id])],
+            "edges": changes.kept(),
+            "audiences": [Audience.of(gone), Audience.of(stays)],
+        },
+        request_id=request_id,
+    )
+    await record(tx, principal, "memory.merge", "memory", gone.id, {"into": stays.id}, request_id)
+    position = await outbox.enqueue(tx, events, request_id)
+    return Absorbed(await get_memory(tx, gone.id), await get_memory(tx, stays.id), act_id, position)

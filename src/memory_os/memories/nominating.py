@@ -1,0 +1,216 @@
+"""Finds what a new memory may repeat or contradict, and has the guard judge each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_os.domain.audiences import Audience
+from memory_os.domain.gate.judging import Aliases, Judgement, Statement, Thresholds, judge
+from memory_os.domain.naming import name_groups
+from memory_os.memories.exact_keys import exact_key_of
+from memory_os.memories.model import Memory, MemoryDraft
+from memory_os.memories.reading import memory_of
+from memory_os.memories.writing import Embedded, vector_literal
+from memory_os.storage.database import Transaction
+
+Tier = Literal["exact", "recent", "older"]
+
+RECENT = timedelta(hours=1)
+"""A memory younger than this is held against the lower threshold: within a conversation things are said twice."""
+
+NEAREST = 24
+"""Vectors that are compared in full, out of those whose sketches are nearest."""
+
+JUDGED = 8
+"""Candidates that the guard looks at, the most similar first."""
+
+LONGEST = 4_000
+"""Characters of the longest text that the guard compares; a longer one merges only with its equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nominee:
+    """A memory that a new one was held against. `memory` may be one that the same batch stores."""
+
+    memory: Memory
+    similarity: float | None
+    tier: Tier
+    judgement: Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    memory: Memory
+    similarity: float | None
+    exact: bool
+
+
+class Nominations:
+    """The candidates of a batch of drafts, in the scope of the one who writes them.
+
+    Args:
+        drafts: What comes, in order.
+        memories: How each would be stored.
+        embedded: Their vectors.
+        thresholds: The embedder's.
+        now: The time by the database's clock.
+    """
+
+    def __init__(
+        self,
+        drafts: Sequence[MemoryDraft],
+        memories: Sequence[Memory],
+        embedded: Embedded,
+        thresholds: Thresholds,
+        now: datetime,
+    ) -> None:
+        self._drafts = drafts
+        self._memories = memories
+        self._embedded = embedded
+        self._thresholds = thresholds
+        self._now = now
+        self._stored: dict[int, list[_Candidate]] = {}
+        self._aliases = Aliases()
+        self.keys = [key_of_draft(draft) for draft in drafts]
+
+    async def read(self, tx: Transaction, scope: str) -> None:
+        """Read what is there, and the names by which texts may speak of the same."""
+        vectors = self._embedded.vectors
+        rows = await tx.hot(
+            "gate_candidates",
+            {
+                "tenant_id": tx.tenant_id,
+                "scope": scope,
+                "model": self._embedded.identity.model,
+                "nearest": NEAREST,
+                "keys": [key.hex() for key in self.keys],
+                "subjects": [draft.subject for draft in self._drafts],
+                "properties": [draft.property for draft in self._drafts],
+                "vectors": [None] * len(self._drafts)
+                if vectors is None
+                else [vector_literal(vector) for vector in vectors],
+            },
+        )
+        for row in rows:
+            found = _Candidate(memory_of(row), row["similarity"], row["exact"])
+            if same_readers(found.memory, self._memories[row["n"] - 1]):
+                self._stored.setdefault(row["n"] - 1, []).append(found)
+        await self._read_aliases(tx)
+
+    def judge(self, index: int, earlier: Sequence[int]) -> list[Nominee]:
+        """Hold one draft against what is stored, and against earlier ones of its batch that will be.
+
+        Returns:
+            The nominees that the guard does not call distinct, the most similar first.
+        """
+        candidates = [*self._stored.get(index, ()), *self._beside(index, earlier)]
+        candidates.sort(key=lambda found: (not found.exact, -(found.similarity or 0.0)))
+        new, nominees = self._memories[index], []
+        for found in candidates[:JUDGED]:
+            verdict = self._verdict(found, new)
+            if verdict.verdict != "distinct":
+                nominees.append(Nominee(found.memory, found.similarity, self._tier(found), verdict))
+        return nominees
+
+    def _verdict(self, found: _Candidate, new: Memory) -> Judgement:
+        if found.exact:
+            return Judgement("merge", "exact", ())
+        if (
+            same_property(found.memory, new)
+            and found.memory.valid_from != new.valid_from
+            and new.valid_from is not None
+        ):
+            return Judgement("supersede", "same_property", ())  # though the value be the same: it has it once more
+        if max(len(found.memory.text), len(new.text)) > LONGEST:
+            return Judgement("distinct", "too_long", ())
+        return judge(
+            statement_of(found.memory),
+            statement_of(new),
+            similarity=found.similarity,
+            thresholds=self._thresholds,
+            recent=self._is_recent(found.memory),
+            aliases=self._aliases,
+        )
+
+    def _tier(self, found: _Candidate) -> Tier:
+        return "exact" if found.exact else "recent" if self._is_recent(found.memory) else "older"
+
+    def _is_recent(self, memory: Memory) -> bool:
+        return self._now - memory.created_at < RECENT
+
+    def _beside(self, index: int, earlier: Sequence[int]) -> list[_Candidate]:
+        """The candidates among earlier drafts of the batch."""
+        found = []
+        vectors = self._embedded.vectors
+        similar = None if vectors is None or not earlier else _similarities(vectors, index, earlier)
+        for place, other in enumerate(earlier):
+            exact = self.keys[other] == self.keys[index]
+            similarity = None if similar is None else float(similar[place])
+            near = similarity is not None and similarity >= self._thresholds.review
+            nominated = exact or near or same_property(self._drafts[other], self._drafts[index])
+            if nominated and same_readers(self._memories[other], self._memories[index]):
+                found.append(_Candidate(self._memories[other], similarity, exact))
+        return found
+
+    async def _read_aliases(self, tx: Transaction) -> None:
+        texts = {self._memories[index].text for index in self._stored}
+        texts |= {found.memory.text for rows in self._stored.values() for found in rows if not found.exact}
+        if len(self._drafts) > 1:
+            texts |= {memory.text for memory in self._memories}
+        groups = {group for text in texts if len(text) <= LONGEST for group in name_groups(text)}
+        if groups:
+            given = {"tenant_id": tx.tenant_id, "names": sorted(groups)}
+            rows = await tx.hot("names_of_same_entities", given)
+            self._aliases = Aliases((str(row["entity_id"]), row["surface"]) for row in rows)
+
+
+def key_of_draft(draft: MemoryDraft) -> bytes:
+    """The exact key that a draft will have."""
+    readers = draft.readers
+    return exact_key_of(
+        draft.text,
+        label=draft.label,
+        visibility=draft.visibility,
+        reader_users=readers.users if readers else [],
+        reader_groups=readers.groups if readers else [],
+        subject=draft.subject,
+        property_=draft.property,
+        occurred_at=draft.occurred_at,
+        valid_from=draft.valid_from,
+    )
+
+
+def statement_of(memory: Memory) -> Statement:
+    """A memory as the guard sees it."""
+    return Statement(memory.text, memory.label, memory.subject, memory.property, memory.occurred_at)
+
+
+def same_property(one: MemoryDraft | Memory, other: MemoryDraft | Memory) -> bool:
+    """Whether both name the same subject and property."""
+    return (
+        one.subject is not None
+        and one.property is not None
+        and (one.subject, one.property)
+        == (
+            other.subject,
+            other.property,
+        )
+    )
+
+
+def same_readers(one: Memory, other: Memory) -> bool:
+    """Whether exactly the same people may read both; the user of both is the same."""
+    return Audience.of(one) == Audience.of(other)
+
+
+def _similarities(vectors: NDArray[np.float32], index: int, earlier: Sequence[int]) -> NDArray[np.float32]:
+    chosen = vectors[list(earlier)]
+    lengths = np.linalg.norm(chosen, axis=1) * np.linalg.norm(vectors[index])
+    similar: NDArray[np.float32] = chosen @ vectors[index] / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return similar
