@@ -27,8 +27,8 @@ from memory_os.embedding.port import EmbedderIdentity
 
 WANTED_IN_REVIEW = 0.85
 """The share of duplicates that must be merged or in review."""
-FLOOR_STEP = 0.05
-"""The review floor is one step below the highest that keeps that share, for pairs that nobody has labelled."""
+FLOOR_MARGIN = 0.1
+"""How far the review floor lies below the highest that keeps that share: on pairs that nobody tuned to it is lower."""
 HEADROOM = 0.05
 """How much lower the threshold of memories of the past hour lies than that of older ones (the seed has 0.10)."""
 
@@ -151,7 +151,7 @@ def raw(pairs: list[Pair], threshold: float) -> dict[str, float]:
 def calibrate(pairs: list[Pair]) -> Thresholds:
     """The thresholds that merge most without a false merge; of those, the highest, with the highest review floor.
 
-    The floor is chosen after them: `FLOOR_STEP` below the highest that leaves `WANTED_IN_REVIEW` of the duplicates
+    The floor is chosen after them: `FLOOR_MARGIN` below the highest that leaves `WANTED_IN_REVIEW` of the duplicates
     merged or in review.
     """
     best = Thresholds(0.95, 0.95, 0.95)
@@ -164,7 +164,7 @@ def calibrate(pairs: list[Pair]) -> Thresholds:
     floors = [Thresholds(best.recent, best.older, step / 100) for step in range(75, 20, -5)]
     enough = [tried for tried in floors if measure(pairs, tried)["merged_or_review"] >= WANTED_IN_REVIEW]
     floor = (enough or floors[-1:])[0].review
-    return Thresholds(best.recent, best.older, round(floor - FLOOR_STEP, 2))
+    return Thresholds(best.recent, best.older, round(floor - FLOOR_MARGIN, 2))
 
 
 def milliseconds(pairs: list[Pair], thresholds: Thresholds) -> dict[str, float]:

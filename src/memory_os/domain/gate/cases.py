@@ -257,7 +257,7 @@ def _bounds(one: Item, other: Item) -> bool:
 
 
 def _per_unit(reading: Reading, item: Item) -> bool:
-    """Whether a word is what a price or a rate is reckoned by: 300 a parcel."""
+    """Whether a word is what a price or a rate is reckoned by: 20 a crate."""
     before = reading.lows[item.place - 1] if item.place else ""
     return before in PER and any(
         other.sort in QUANTITIES and 0 <= item.place - 1 - other.end <= 1 for other in reading.items
@@ -265,7 +265,7 @@ def _per_unit(reading: Reading, item: Item) -> bool:
 
 
 def _is_identifier(reading: Reading, item: Item) -> bool:
-    """Whether a number names what it stands beside (Sprint 14, port 8443), or says which one is meant."""
+    """Whether a number names what it stands beside (Lane 6, port 70), or says which one is meant."""
     before = reading.lows[max(0, item.place - 2) : item.place]
     last = before[-1] if before else ""
     if (item.sort == "number" and last in ID_NOUNS) or (last == "in" and "ending" in before):

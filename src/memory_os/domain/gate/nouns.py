@@ -18,7 +18,7 @@ ID_NOUNS: Final = words(
     page sala línea página комната зал версия строка линия номер
     """
 )
-"""Before a number they make it a name: Sprint 14, port 8443."""
+"""Before a number they make it a name: Lane 6, port 70."""
 
 ROLE_NOUNS: Final = words(
     """

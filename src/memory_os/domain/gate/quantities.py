@@ -201,7 +201,7 @@ class Reader(Calendar):
         return skip + 1, UNITS[low]
 
     def _compound(self, place: int) -> Quantity | None:
-        """1 h 52 min 10 s, two hours and five minutes."""
+        """2 h 5 min 8 s, two hours and five minutes."""
         total, end, parts = Fraction(0), place, 0
         while number := self._number(end):
             after, unit = self._unit(number.end)

@@ -28,6 +28,8 @@ _asks: Final = {
 _hiragana = re.compile("[\u3041-\u309f]")
 _kanji_or_kana = re.compile("[\u30a1-\u30fe\u3400-\u9fff]")
 _CONTENT_MARKS: Final = frozenset({"ended", "now"})
+_MORE: Final = frozenset({"any more", "anymore", "any longer", "mehr", "meer", "plus", "más", "più", "mais", "πια"})
+"""Words that say, after a denial, that something has ended."""
 _LONGEST_ENDING: Final = 3
 """Kana that may follow a word as its ending."""
 
@@ -88,6 +90,7 @@ def read(text: str, language: str, names: tuple[tuple[int, int, str], ...] = ())
     quantities = Reader(found, language).read()
     items = _Builder(found, quantities, lexicon(language), names).build()
     lows = tuple(token.low for token in found)
+    items = _no_more(items, lows)
     words = tuple(token.low for token in found if token.sort != "sign")
     items, passive, verb = _slotted(items, found, language)
     doing = any(low.endswith("ing") for low in lows[verb + 1 : verb + 4])
@@ -100,6 +103,24 @@ def read(text: str, language: str, names: tuple[tuple[int, int, str], ...] = ())
         items = [replace(item, marks=item.marks | {"ended"}) if "not" in item.marks else item for item in items]
     asks = bool(_question.search(text)) or bool(language in _asks and _asks[language].search(text.rstrip(" .")))
     return Reading(language, tuple(items), asks, passive, words, verb, lows, imperative, copula)
+
+
+def _no_more(items: list[Item], lows: tuple[str, ...]) -> list[Item]:
+    """Not ... any more is one statement: that something has ended. More alone says no such thing."""
+    kept: list[Item] = []
+    for item in items:
+        if "ended" not in item.marks or item.text.casefold() not in _MORE:
+            kept.append(item)
+            continue
+        denial = next((at for at in range(len(kept) - 1, -1, -1) if "not" in kept[at].marks), None)
+        if denial is not None:
+            kept.pop(denial)
+            kept.append(item)
+        elif {"ne", "n"} & set(lows):
+            kept.append(item)
+        else:
+            kept.append(replace(item, marks=item.marks - {"ended"}))
+    return kept
 
 
 def _slotted(items: list[Item], found: list[Token], language: str) -> tuple[list[Item], bool, int]:

@@ -210,7 +210,7 @@ class _Walk:
                 continue
             named = item.sort == "name" and bool(done) and done[-1].sort not in {"name", "first"}
             if self._slot and self._filled and named and not self._joined:
-                self._slot = ""  # "On the first of every month Mirela pays": no comma, but a new group.
+                self._slot = ""  # "On the third of May Olga sings": no comma, but a new group.
             done.append(replace(item, slot=self._slot_of(item), joined=self._joined))
             self._filled, self._joined = True, False
             if self._low(item.end) == "'s":
@@ -280,7 +280,7 @@ def _is_verb(found: list[Token], at: int) -> bool:
     before = found[at - 1].low
     if before in _DETERMINERS or before in _PREPOSITIONS or before == "'s":
         return False
-    # "The pressure test must be finished": what a helper follows is a noun.
+    # "The sound test has to wait": what a helper follows is a noun.
     helped = at + 1 < len(found) and found[at + 1].low in _HELPERS - {"to", "'s"}
     return not helped or token.low.endswith("s")
 

@@ -1,8 +1,8 @@
 """The similarities from which a pair counts as near, by embedder: scales differ wildly between models.
 
 The figures of the bundled model were picked by `benchmarks/dedup.py` on 160 labelled pairs: the highest thresholds that
-merge most without a false merge, and as the review floor one step of 0.05 below the highest that leaves 85 % of the
-duplicates merged or in review. The seed's pair belongs to its model of 3072 dimensions.
+merge most without a false merge, and as the review floor 0.1 below the highest that leaves 85 % of the duplicates
+merged or in review. The seed's pair belongs to its model of 3072 dimensions.
 """
 
 from __future__ import annotations

@@ -128,6 +128,11 @@ NEVER_MERGED = {
         ("Ann prefers tea over coffee", "Ann would rather have coffee than tea"),
         ("Use tabs instead of spaces", "Use spaces instead of tabs"),
         ("Lunch is before the talk", "The talk is before lunch"),
+        ("Selin was outranked by Mehmet", "Mehmet was outranked by Selin"),
+        ("Jin trusts Hana more than Mehmet", "Jin trusts Mehmet more than Hana"),
+        ("Use port 8080 for the API and 9090 for the page", "Use port 9090 for the API and 8080 for the page"),
+        ("Никита старше Олега", "Олег старше Никиты"),
+        ("علي أكبر من سمير", "سمير أكبر من علي"),
         ("Ann is Bo's mentor", "Bo is Ann's mentor"),
         ("Ann moved from Rome to Oslo", "Ann moved from Oslo to Rome"),
         ("Ann plays the piano and Bo the violin", "Ann plays the violin and Bo the piano"),
@@ -137,7 +142,7 @@ NEVER_MERGED = {
         ("Marie aide Paul", "Paul aide Marie"),
         ("Анна любит Бориса", "Борис любит Анну"),
         ("小王比小李高", "小李比小王高"),
-        ("小陈欠了小李五百元", "小李欠小陈五百元"),
+        ("老吴欠了老周三百元", "老周欠老吴三百元"),
         ("张三打了李四", "张三被李四打了"),
         ("太郎は花子に本を貸した", "花子は太郎に本を貸した"),
         ("太郎は花子を褒めた", "太郎は花子に褒められた"),
@@ -168,6 +173,11 @@ NEVER_MERGED = {
         ("Он едет в Москву", "Он едет из Москвы"),
     ],
     "claim": [
+        ("Eva or Tom pays", "Eva and Tom pay"),
+        ("Eva almost won", "Eva won"),
+        ("Eva promised to pay", "Eva paid"),
+        ("Nobody but Eva knows the code", "Eva knows the code"),
+        ("We hike when it rains", "It rains when we hike"),
         ("Ida may attend", "Ida must attend"),
         ("Ida uses the car", "Ida sold the car"),
         ("Ida pays in cash", "Ida pays by card"),
@@ -201,7 +211,7 @@ NAMED: list[tuple[Verdict, str, str]] = [
     ("contradict", "Ida never played chess", "Ida used to play chess"),
     ("contradict", "Ida is older than Ruth", "Ruth is older than Ida"),
     ("contradict", "Rinse the filter before the test", "Rinse the filter after the test"),
-    ("contradict", "Everyone on the crew has a badge", "Two people on the crew have no badge"),
+    ("contradict", "Everyone on the crew has a badge", "Three of the crew have no badge"),
     ("distinct", "Room 101 is cold", "Room 102 is cold"),
     ("distinct", "The left door sticks", "The right door sticks"),
     ("distinct", "Gus sells tiles to Ruth", "Ruth sells tiles to Gus"),
@@ -235,7 +245,7 @@ def test_events_at_other_times_are_other_events() -> None:
     )
     found = judge(one, other, similarity=1.0, thresholds=THRESHOLDS, recent=True, aliases=NOBODY)
     assert (found.verdict, found.rule) == ("distinct", "other_occasion")
-    assert verdict("The pump failed on 3 May", "The pump failed on 4 May", label="Event").verdict == "distinct"
+    assert verdict("The boiler burst on 3 May", "The boiler burst on 4 May", label="Event").verdict == "distinct"
 
 
 def test_structure_says_more_than_words() -> None:
