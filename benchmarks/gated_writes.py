@@ -12,11 +12,13 @@ import json
 import random
 import statistics
 import time
+from collections.abc import Callable
+from importlib.resources import files
 from typing import Any, Self
 
 import psycopg
+from corpus import WORDS, names
 from stack import Stores, Wire, parser, quantile, report, service, stores
-from writes import WORDS
 
 from memory_os.domain.ids import new_id
 
@@ -24,9 +26,36 @@ CLIENTS = 16
 BUSY = 8
 
 
+NAMES = names(2000)
+
+
+def count(outcomes: list[str]) -> dict[str, int]:
+    """How often each came."""
+    return {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
+
+
+VOCABULARY = sorted(
+    {
+        word
+        for line in files("memory_os.domain.gate").joinpath("words", "wordnet.txt").read_text("utf-8").splitlines()
+        if not line.startswith(("#", "["))
+        for word in line.split()
+    }
+)
+"""Some thousand English words."""
+
+
 def sentence(number: int) -> str:
-    """A short text, different each time."""
-    return " ".join(random.Random(number).choices(WORDS, k=10)) + f" case {number}"
+    """A note of its own, unlike most others."""
+    source = random.Random(number)
+    return f"{source.choice(NAMES)} {' '.join(source.choices(VOCABULARY, k=9))} {source.choice(NAMES)}."
+
+
+def lookalike(number: int) -> str:
+    """A note of the same few words as all others of its kind: the guard has to compare it with several of them."""
+    source = random.Random(number)
+    chosen = [source.choice(NAMES) for _ in range(3)]
+    return f"{chosen[0]} met {chosen[1]}, {' '.join(source.choices(WORDS, k=8))} with {chosen[2]}."
 
 
 class Writer:
@@ -71,17 +100,26 @@ async def fill(address: str, on: Stores, count: int) -> None:
         connection.execute("VACUUM ANALYZE memories, memory_sketches, memory_embeddings")
 
 
-async def take_turns(address: str, on: Stores, writes: int) -> dict[str, Any]:
+async def take_turns(
+    address: str, on: Stores, writes: int, make: Callable[[int], str], first: int = 10_000_000
+) -> dict[str, Any]:
     """Writes with and without the gate in one scope, one after the other."""
     times: dict[str, list[float]] = {"gate": [], "off": []}
+    outcomes: list[str] = []
     async with Writer(address, on.token, "mara") as writer:
         for number in range(writes):
             for dedup in ("gate", "off"):
-                took, _ = await writer.write(f"{sentence(10_000_000 + number * 2 + (dedup == 'off'))}", dedup)
+                took, outcome = await writer.write(make(first + number * 2 + (dedup == "off")), dedup)
                 times[dedup].append(took)
+                outcomes.append(outcome)
     p50 = {dedup: statistics.median(some) for dedup, some in times.items()}
     p95 = {dedup: quantile(some, 0.95) for dedup, some in times.items()}
-    return {"p50_ms": p50, "p95_ms": p95, "added_p50_ms": round(p50["gate"] - p50["off"], 2)}
+    return {
+        "p50_ms": p50,
+        "p95_ms": p95,
+        "added_p50_ms": round(p50["gate"] - p50["off"], 2),
+        "outcomes": count(outcomes),
+    }
 
 
 async def together(address: str, on: Stores, users: list[str], texts: list[str]) -> dict[str, Any]:
@@ -98,7 +136,7 @@ async def together(address: str, on: Stores, users: list[str], texts: list[str])
     return {
         "all_ms": round(took, 1),
         "p50_ms": round(statistics.median(each for each, _ in answers), 1),
-        "outcomes": {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))},
+        "outcomes": count(outcomes),
     }
 
 
@@ -135,13 +173,16 @@ async def beside(address: str, on: Stores, seconds: float) -> dict[str, Any]:
 async def run(address: str, on: Stores, memories: int, writes: int) -> dict[str, Any]:
     """Measure everything."""
     await fill(address, on, memories)
-    await take_turns(address, on, 50)  # statements are prepared at their fifth use
-    turns = await take_turns(address, on, writes)
+    await take_turns(address, on, 50, sentence, 30_000_000)  # statements are prepared at their fifth use
+    turns = await take_turns(address, on, writes, sentence)
+    await take_turns(address, on, writes, lookalike, 40_000_000)
+    alike = await take_turns(address, on, writes, lookalike)
     fact = "Mara prefers direct feedback in writing"
     same = [f"{fact}{'.' * (number % 2)}{' ' * (number % 3)}" for number in range(CLIENTS)]
     return {
         "memories_in_scope": memories,
-        **turns,
+        "unlike_all_others": turns,
+        "like_many_others": alike,
         "one_fact_one_scope": await together(address, on, ["lena"] * CLIENTS, same),
         "one_fact_many_scopes": await together(
             address, on, [f"user-{new_id()}" for _ in range(CLIENTS)], [fact] * CLIENTS

@@ -36,7 +36,6 @@ TYPES = {
     "timestamp with time zone": "timestamptz",
     "boolean": "bool",
     "integer": "int4",
-    "bit varying": "varbit",
 }
 
 VOCABULARIES = {

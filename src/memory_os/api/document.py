@@ -150,7 +150,7 @@ def _problem_statuses(operation: Json) -> Iterator[int]:
     parameters = {(parameter["in"], parameter["name"]) for parameter in operation.get("parameters", ())}
     if "requestBody" in operation:
         yield from (400, 404, 413, 415)
-    if any(place == "path" for place, _ in parameters):
+    if any(place == "path" for place, _ in parameters) or ("query", "tenant_id") in parameters:
         yield 404
     if ("header", "If-Match") in parameters:
         yield from (409, 412)

@@ -7,7 +7,7 @@ beats a complete one, and nothing that was said is lost.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal
 from uuid import UUID
@@ -18,6 +18,7 @@ from memory_os.domain.principal import Principal
 from memory_os.embedding.port import EmbedderIdentity
 from memory_os.memories.model import Candidate, Check, MemoryDraft
 from memory_os.memories.nominating import Nominations, Nominee
+from memory_os.memories.sketches import Sketches
 from memory_os.memories.writing import Embedded, memory_of_draft
 from memory_os.storage.database import Transaction
 
@@ -55,11 +56,13 @@ class Gate:
         recent: Threshold for memories of the past hour; None takes the embedder's own.
         older: The same for all others.
         review: Similarity under which nothing is compared that only its vector speaks for.
+        sketches: What this process keeps of the scopes.
     """
 
     recent: float | None = None
     older: float | None = None
     review: float | None = None
+    sketches: Sketches = field(default_factory=Sketches)
 
     def thresholds(self, identity: EmbedderIdentity) -> Thresholds:
         """The embedder's calibrated pair, overridden where the settings say so."""
@@ -89,7 +92,7 @@ class Gate:
         memories = [memory_of_draft(ident, draft, principal, (now, now)) for ident, draft in drafts]
         wanted = [draft for _, draft in drafts]
         nominations = Nominations(wanted, memories, embedded, self.thresholds(embedded.identity), now)
-        await nominations.read(tx, scope_of(principal))
+        await nominations.read(tx, scope_of(principal), self.sketches)
         decisions: list[Decision] = []
         kept: list[int] = []
         for index in range(len(drafts)):

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_os.domain.audiences import Audience
-from memory_os.domain.gate.judging import Aliases, Judgement, Statement, Thresholds, judge
+from memory_os.domain.gate.judging import Aliases, Judgement, Statement, Thresholds, judge, lexically_near
 from memory_os.domain.naming import name_groups
 from memory_os.memories.exact_keys import exact_key_of
 from memory_os.memories.model import Memory, MemoryDraft
 from memory_os.memories.reading import memory_of
+from memory_os.memories.sketches import Sketches
 from memory_os.memories.writing import Embedded, vector_literal
 from memory_os.storage.database import Transaction
 
@@ -27,8 +29,11 @@ RECENT = timedelta(hours=1)
 NEAREST = 24
 """Vectors that are compared in full, out of those whose sketches are nearest."""
 
-JUDGED = 8
-"""Candidates that the guard looks at, the most similar first."""
+WIDER = (NEAREST, NEAREST, 4 * NEAREST)
+"""How many are looked up, one time after the other, as long as some of them turn out to be gone."""
+
+JUDGED = 3
+"""Candidates that the guard looks at, the most similar first, until one says the same."""
 
 LONGEST = 4_000
 """Characters of the longest text that the guard compares; a longer one merges only with its equal."""
@@ -79,16 +84,36 @@ class Nominations:
         self._aliases = Aliases()
         self.keys = [key_of_draft(draft) for draft in drafts]
 
-    async def read(self, tx: Transaction, scope: str) -> None:
+    async def read(self, tx: Transaction, scope: str, sketches: Sketches) -> None:
         """Read what is there, and the names by which texts may speak of the same."""
+        vectors, model = self._embedded.vectors, self._embedded.identity.model
+        for most in WIDER:
+            near = [] if vectors is None else await sketches.nearest(tx, scope, model, vectors, most)
+            rows = await self._read_candidates(tx, scope, near)
+            short = [ids for n, ids in enumerate(near, start=1) if _count_near(rows, n) < min(2 * JUDGED, len(ids))]
+            asked = [ident for ids in short for ident in ids]
+            if not asked or not await sketches.forget_gone(tx, scope, model, asked):
+                break
+        for row in rows:
+            one = _Candidate(memory_of(row), row["similarity"], row["exact"])
+            if same_readers(one.memory, self._memories[row["n"] - 1]):
+                self._stored.setdefault(row["n"] - 1, []).append(one)
+        await self._read_aliases(tx)
+
+    async def _read_candidates(
+        self, tx: Transaction, scope: str, near: Sequence[Sequence[UUID]]
+    ) -> list[dict[str, Any]]:
         vectors = self._embedded.vectors
-        rows = await tx.hot(
+        pairs = [(n, ident) for n, ids in enumerate(near, start=1) for ident in ids]
+        return await tx.hot(
             "gate_candidates",
             {
                 "tenant_id": tx.tenant_id,
                 "scope": scope,
                 "model": self._embedded.identity.model,
-                "nearest": NEAREST,
+                "near_n": [n for n, _ in pairs],
+                "near_ids": [ident for _, ident in pairs],
+                "judged": JUDGED,
                 "keys": [key.hex() for key in self.keys],
                 "subjects": [draft.subject for draft in self._drafts],
                 "properties": [draft.property for draft in self._drafts],
@@ -97,11 +122,6 @@ class Nominations:
                 else [vector_literal(vector) for vector in vectors],
             },
         )
-        for row in rows:
-            found = _Candidate(memory_of(row), row["similarity"], row["exact"])
-            if same_readers(found.memory, self._memories[row["n"] - 1]):
-                self._stored.setdefault(row["n"] - 1, []).append(found)
-        await self._read_aliases(tx)
 
     def judge(self, index: int, earlier: Sequence[int]) -> list[Nominee]:
         """Hold one draft against what is stored, and against earlier ones of its batch that will be.
@@ -116,6 +136,8 @@ class Nominations:
             verdict = self._verdict(found, new)
             if verdict.verdict != "distinct":
                 nominees.append(Nominee(found.memory, found.similarity, self._tier(found), verdict))
+            if verdict.verdict == "merge":
+                break
         return nominees
 
     def _verdict(self, found: _Candidate, new: Memory) -> Judgement:
@@ -129,6 +151,8 @@ class Nominations:
             return Judgement("supersede", "same_property", ())  # though the value be the same: it has it once more
         if max(len(found.memory.text), len(new.text)) > LONGEST:
             return Judgement("distinct", "too_long", ())
+        if self._is_far(found, new):
+            return Judgement("distinct", "far", ())
         return judge(
             statement_of(found.memory),
             statement_of(new),
@@ -137,6 +161,11 @@ class Nominations:
             recent=self._is_recent(found.memory),
             aliases=self._aliases,
         )
+
+    def _is_far(self, found: _Candidate, new: Memory) -> bool:
+        """Whether neither vectors nor words speak for a pair: reading both texts, a millisecond each, is spared."""
+        far = found.similarity is not None and found.similarity < self._thresholds.review
+        return far and not same_property(found.memory, new) and not lexically_near(found.memory.text, new.text)
 
     def _tier(self, found: _Candidate) -> Tier:
         return "exact" if found.exact else "recent" if self._is_recent(found.memory) else "older"
@@ -159,15 +188,22 @@ class Nominations:
         return found
 
     async def _read_aliases(self, tx: Transaction) -> None:
-        texts = {self._memories[index].text for index in self._stored}
-        texts |= {found.memory.text for rows in self._stored.values() for found in rows if not found.exact}
-        if len(self._drafts) > 1:
-            texts |= {memory.text for memory in self._memories}
+        """Read the names of entities that the texts name which the guard is going to compare."""
+        texts = set() if len(self._drafts) == 1 else {memory.text for memory in self._memories}
+        for index, candidates in self._stored.items():
+            new = self._memories[index]
+            if not candidates[0].exact:
+                near = [found.memory.text for found in candidates[:JUDGED] if not self._is_far(found, new)]
+                texts |= {new.text, *near} if near else set()
         groups = {group for text in texts if len(text) <= LONGEST for group in name_groups(text)}
         if groups:
             given = {"tenant_id": tx.tenant_id, "names": sorted(groups)}
             rows = await tx.hot("names_of_same_entities", given)
             self._aliases = Aliases((str(row["entity_id"]), row["surface"]) for row in rows)
+
+
+def _count_near(rows: Sequence[dict[str, Any]], n: int) -> int:
+    return sum(row["n"] == n and row["similarity"] is not None for row in rows)
 
 
 def key_of_draft(draft: MemoryDraft) -> bytes:

@@ -16,7 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.dialects.postgresql import BIT, JSONB, TSVECTOR, UUID
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR, UUID
 from sqlalchemy.types import UserDefinedType
 
 metadata = MetaData()
@@ -252,7 +252,8 @@ memory_sketches = Table(
     Column("scope", Text, primary_key=True),
     Column("memory_id", UUID(), primary_key=True),
     Column("model", Text, primary_key=True),
-    Column("sketch", BIT(varying=True)),
+    Column("sketch", LargeBinary),
+    Column("changed", BigInteger),
 )
 
 memory_reviews = Table(

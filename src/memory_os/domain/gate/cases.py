@@ -11,6 +11,7 @@ from memory_os.domain.gate.exchanges import exchanges
 from memory_os.domain.gate.lemmas import lemma
 from memory_os.domain.gate.nouns import ID_NOUNS, PER, ROLE_NOUNS, ROLE_PARTS
 from memory_os.domain.gate.reading import QUANTITIES, Item, Reading
+from memory_os.domain.gate.structure import unproven
 from memory_os.domain.gate.verdicts import Judgement, Statement, Verdict
 from memory_os.domain.gate.word_lists import words
 
@@ -194,6 +195,11 @@ class Case:
         self._guard += [f"left over: {item.text}" for item in over]
         self._guard += [f"loose: {pair}" for pair in found.loose]
         self._guard += [f"tense: {change}" for change in conflicts.tense_changes(found)]
+        if len(self._guard) == len(found.loose):
+            open_questions = unproven(found)
+            self._guard += open_questions
+            if open_questions:
+                return None
         if not self._guard:
             return self._as("merge", "aligned") if found.pairs else None
         few = found.loose and len(self._guard) == len(found.loose) <= found.matched // 2

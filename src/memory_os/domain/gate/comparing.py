@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -140,11 +141,12 @@ def _related(one: Item, other: Item, language: str) -> bool:
     if any(len(word) >= _STEM for word in one.stems & other.stems):
         return True
     words = [item.sort in {"word", "first"} and " " not in item.text for item in (one, other)]
-    return (
-        language == "en"
-        and all(words)
-        and any(senses(bare(mine)) & senses(bare(yours)) for mine in one.keys for yours in other.keys)
-    )
+    return language == "en" and all(words) and _share_sense(one.keys, other.keys)
+
+
+@lru_cache(maxsize=65_536)
+def _share_sense(one: frozenset[str], other: frozenset[str]) -> bool:
+    return any(senses(bare(mine)) & senses(bare(yours)) for mine in one for yours in other)
 
 
 def _quantity_match(one: Quantity | None, other: Quantity | None) -> float:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from itertools import combinations
 from typing import Final
 
@@ -90,24 +91,36 @@ def name_conflicts(found: Comparison) -> list[tuple[Item, Item]]:
 
 def opposites(found: Comparison) -> tuple[list[tuple[Item, Item]], list[tuple[Item, Item]]]:
     """Left-over words that exclude each other, and left-over words that name another thing."""
-    words = lexicon(found.left.language)
+    language = found.left.language
     against: list[tuple[Item, Item]] = []
     other_things: list[tuple[Item, Item]] = []
     for item in (*found.left_over, *found.left_marks):
         for other in (*found.right_over, *found.right_marks):
-            keys = {(bare(mine), bare(yours)) for mine in item.keys for yours in other.keys}
-            english = found.left.language == "en" and any(are_antonyms(*pair) for pair in keys)
-            if keys & words.others:
+            excluding = _excluding(item.keys, other.keys, language)
+            if excluding == "other":
                 other_things.append((item, other))
-            elif keys & words.opposites or english or _prefixed(item, other, found.left.language):
+            elif excluding or _prefixed(item, other, language):
                 against.append((item, other))
     return against, other_things
+
+
+@lru_cache(maxsize=65_536)
+def _excluding(one: frozenset[str], other: frozenset[str], language: str) -> str:
+    """Whether two words name `other` things or are `opposite`, by their keys; the empty text for neither."""
+    words = lexicon(language)
+    keys = {(bare(mine), bare(yours)) for mine in one for yours in other}
+    if keys & words.others:
+        return "other"
+    english = language == "en" and any(are_antonyms(*pair) for pair in keys)
+    return "opposite" if english or keys & words.opposites else ""
 
 
 def _prefixed(one: Item, other: Item, language: str) -> bool:
     """Paid and unpaid, active and inactive."""
     short, long = sorted((one.text.casefold(), other.text.casefold()), key=len)
-    return language in LATIN and len(short) >= _PREFIXABLE and long in {prefix + short for prefix in _PREFIXES}
+    if language not in LATIN or len(short) < _PREFIXABLE or not long.endswith(short):
+        return False
+    return long in {prefix + short for prefix in _PREFIXES}
 
 
 def marks_of(items: list[Item]) -> set[str]:

@@ -72,6 +72,7 @@ class Counter:
         self._ordinals = ORDINALS.get(language, {})
         self._months = MONTHS.get(language, {})
         self._days = WEEKDAYS.get(language, {})
+        self._counted: dict[int, Count | None] = {}
 
     def _low(self, place: int) -> str:
         return self._tokens[place].low if 0 <= place < len(self._tokens) else ""
@@ -85,6 +86,11 @@ class Counter:
 
     def _number(self, place: int) -> Count | None:
         """Value, end and what it is written as: digits, words or ordinal."""
+        if place not in self._counted:
+            self._counted[place] = self._count(place)
+        return self._counted[place]
+
+    def _count(self, place: int) -> Count | None:
         token = self._tokens[place] if place < len(self._tokens) else None
         if token is None:
             return None

@@ -77,7 +77,21 @@ def guess_language(*texts: str) -> str:
             if found and (language == "ja" or 3 * len(found) > letters):
                 return language
     words = re.findall(r"n't|[^\W\d_]{2,}|\b[aàyeèéo]\b", text.lower())
-    return max(LATIN, key=lambda language: (sum(_weights(language).get(word, 0) for word in words), language == "en"))
+    totals = [0] * len(_LATIN)
+    for word in words:
+        for at, weight in _spoken(word):
+            totals[at] += weight
+    return _LATIN[max(range(len(_LATIN)), key=lambda at: (totals[at], _LATIN[at] == "en"))]
+
+
+_LATIN: Final = tuple(LATIN)
+
+
+@lru_cache(maxsize=32_768)
+def _spoken(word: str) -> tuple[tuple[int, int], ...]:
+    """The languages that a word speaks for, by their places in `_LATIN`, and how much."""
+    weights = ((at, _weights(language).get(word, 0)) for at, language in enumerate(_LATIN))
+    return tuple((at, weight) for at, weight in weights if weight)
 
 
 @lru_cache(maxsize=len(LATIN))

@@ -1,9 +1,7 @@
 -- What is there already in a scope for each of some new memories (`n` counts them from 1): the one with the same exact
--- key, those with the same subject and property, and the nearest by their vectors. Nearness is read from the sketches
--- first, whose distance follows the angle; the vectors of the few that are left give the similarity.
+-- key, those with the same subject and property, and the most similar of those whose sketches are near.
 WITH given AS MATERIALIZED (
-    SELECT n, decode(key, 'hex') AS key, subject, property, vector::vector AS vector,
-           binary_quantize(vector::vector)::varbit AS sketch
+    SELECT n, decode(key, 'hex') AS key, subject, property, vector::vector AS vector
     FROM unnest(%(keys)s::text[], %(subjects)s::text[], %(properties)s::text[], %(vectors)s::text[])
          WITH ORDINALITY AS rows (key, subject, property, vector, n)
 )
@@ -19,15 +17,16 @@ CROSS JOIN LATERAL (
         WHERE p.tenant_id = %(tenant_id)s AND p.subject = given.subject AND p.property = given.property
           AND coalesce(p.user_id, '') = %(scope)s AND p.status IN ('active', 'disputed')
         UNION ALL
-        SELECT near.memory_id, false, 1 - (v.embedding <=> given.vector)
-        FROM (
-            SELECT s.memory_id FROM memory_sketches AS s
-            WHERE s.tenant_id = %(tenant_id)s AND s.scope = %(scope)s AND s.model = %(model)s
-            ORDER BY hamming_distance(s.sketch, given.sketch) LIMIT %(nearest)s
-        ) AS near
-        JOIN memory_embeddings AS v
-          ON v.tenant_id = %(tenant_id)s AND v.memory_id = near.memory_id AND v.model = %(model)s
-        WHERE given.vector IS NOT NULL
+        SELECT nearest.* FROM (
+            SELECT v.memory_id, false, 1 - (v.embedding <=> given.vector) AS similarity
+            FROM unnest(%(near_n)s::int[], %(near_ids)s::uuid[]) AS near (n, id)
+            JOIN memories AS l
+              ON l.tenant_id = %(tenant_id)s AND l.id = near.id AND l.status IN ('active', 'disputed')
+            JOIN memory_embeddings AS v
+              ON v.tenant_id = %(tenant_id)s AND v.memory_id = near.id AND v.model = %(model)s
+            WHERE near.n = given.n
+            ORDER BY v.embedding <=> given.vector LIMIT 2 * %(judged)s
+        ) AS nearest
     ) AS each_way GROUP BY id
 ) AS found
 JOIN memories AS m ON m.tenant_id = %(tenant_id)s AND m.id = found.id
