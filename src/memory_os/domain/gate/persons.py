@@ -10,7 +10,7 @@ _ROWS: Final = {
     "en": {
         "I": ("i", "me my mine myself"),
         "we": ("we", "us our ours ourselves"),
-        "you": ("", "your yours yourself"),
+        "you": ("", "you your yours yourself"),
         "he": ("he", "him his himself"),
         "she": ("she", "her hers herself"),
         "they": ("they", "them their theirs themselves"),

@@ -12,7 +12,7 @@ EMPTY: Final = {
     "en": words(
         """
         a an the this that these those is are was were be been being am 's 're 'm 've has have had having do does did doing
-        it its itself there here will 'll shall then s o'clock and but can could such according with-no each other et
+        it its itself there here will 'll shall then s o'clock and but can such according each other et though although roughly
         """
     ),
     "de": words(
@@ -68,6 +68,23 @@ ALIKE: Final = {
 }
 """Small words that may stand for each other where each side has one of them."""
 
+_PHRASES: Final = {
+    "because": "because of, owing to, due to, on account of, thanks to, on the grounds that, given that, seeing that",
+    "than": "instead of, rather than, in place of",
+    "therefore": "that's why, which is why",
+    "before": "prior to, ahead of",
+}
+PHRASES: Final = {
+    first: [
+        (tuple(phrase.replace("'s", " 's").split()), word)
+        for word, phrases in _PHRASES.items()
+        for phrase in phrases.split(", ")
+        if phrase.replace("'s", " 's").split()[0] == first
+    ]
+    for first in {phrase.replace("'s", " 's").split()[0] for some in _PHRASES.values() for phrase in some.split(", ")}
+}
+"""English phrases that do the work of one small word, by their first word."""
+
 TIME_WORDS: Final = {
     "en": words("on in at during of every for"),
     "de": words("am im um an in"),
@@ -89,7 +106,7 @@ CLAUSES: Final = {
         "en": {
             "cause": "because since",
             "effect": "so therefore hence thus",
-            "condition": "if when whenever unless while until till once before after although though whether provided",
+            "condition": "if when whenever unless while until till once before after whether provided",
             "relative": "who whom whose which",
         },
         "de": {"cause": "weil denn", "effect": "daher deshalb", "condition": "wenn falls ob bevor nachdem während bis obwohl"},

@@ -10,9 +10,11 @@ order or the form of a verb may change a statement; where one finds something, t
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from memory_os.domain.gate.lemmas import lemma
 from memory_os.domain.gate.persons import PERSONS
 from memory_os.domain.gate.reading import QUANTITIES, Item, Reading
 from memory_os.domain.gate.small_words import (
@@ -24,6 +26,7 @@ from memory_os.domain.gate.small_words import (
     DUTIES,
     EMPTY,
     OWNING,
+    PHRASES,
     TIME_WORDS,
 )
 
@@ -36,9 +39,17 @@ _VERB_LAST: Final = frozenset({"ja", "ko", "hi"})
 _NAMES: Final = frozenset({"name", "first", "mixed"})
 _CORE: Final = frozenset({"S", "O", "V", ""})
 _OWNERS: Final = frozenset({"of", "de", "di", "van", "von", "του"})
+_ARTICLES: Final = frozenset(
+    {"a", "an", "the", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their"}
+)
 _BE: Final = frozenset({"is", "are", "was", "were", "be", "been", "being", "am", "'s", "'re", "'m", "get", "gets", "got"})
 _HAVE: Final = frozenset({"has", "have", "had", "'ve"})
 _UNREAL: Final = frozenset({"should", "could", "would", "might", "must", "may", "to"})
+_COMPOUNDING: Final = frozenset({"for", "of", "in", "at", "on"})
+_FOCUS: Final = frozenset({"almost", "nearly", "even", "just", "merely"})
+_DENYING_NOUNS: Final = frozenset({"no", "nobody", "no one", "none", "nothing", "kein", "keine", "keinen", "keinem", "keiner", "geen"})
+"""Denials that take the place of somebody or stand before a noun, which the verb beside them denies as well."""
+_LONGEST_GAP: Final = 2
 _SCOPED: Final = frozenset({"only", "all"})
 _ADVERBS: Final = frozenset({"always", "every time", "at all times", "invariably", "completely", "fully", "entirely"})
 
@@ -63,11 +74,26 @@ def _free(reading: Reading) -> Counter[str]:
     taken = {at for item in reading.items for at in range(item.place, item.end)}
     empty = EMPTY.get(reading.language, frozenset())
     persons = PERSONS.get(reading.language, {})
+    lows, _ = _small(reading)
     return Counter(
         low
-        for at, low in enumerate(reading.lows)
-        if at not in taken and low not in empty and low not in persons and low[-1].isalnum() and not _times(reading, at)
+        for at, low in enumerate(lows)
+        if at not in taken and low not in empty and low not in persons and low[-1:].isalnum() and not _times(reading, at)
     )
+
+
+@lru_cache(maxsize=4_096)
+def _small(reading: Reading) -> tuple[tuple[str, ...], frozenset[int]]:
+    """The words with phrases such as "owing to" as one word in their first place, and the places of such phrases."""
+    lows = list(reading.lows)
+    places = set()
+    for at, low in enumerate(reading.lows):
+        for phrase, word in PHRASES.get(low, ()) if reading.language == "en" else ():
+            if reading.lows[at : at + len(phrase)] == phrase:
+                lows[at : at + len(phrase)] = [word, *[""] * (len(phrase) - 1)]
+                places |= set(range(at, at + len(phrase)))
+                break
+    return tuple(lows), frozenset(places)
 
 
 def _times(reading: Reading, at: int) -> bool:
@@ -90,14 +116,55 @@ def _small_words(found: Comparison) -> list[str]:
             more[mine] -= same
             less[yours] -= same
     if language == "en":
+        both = left & right
+        explained = _explained(found)
         for side in (more, less):
             side["of"] = 0
+            side.subtract(explained)
+            for word in both & side:
+                side[word] -= 1  # By train or by bus, by train or bus.
             if found.left.passive != found.right.passive:
                 side["by"] = 0
         for side, reading in ((more, found.right), (less, found.left)):
             if side["to"] == 1 and any(low.endswith("ing") for low in reading.lows) and not _changers(found):
                 side["to"] = 0
     return [f"small word: {word}" for side in (more, less) for word, count in side.items() if count > 0]
+
+
+def _explained(found: Comparison) -> Counter[str]:
+    """Prepositions that a compound, a passive or a coordination on the other side makes up for."""
+    explained: Counter[str] = Counter()
+    for one, other in found.pairs:
+        for item, theirs, reading, against in (
+            (one, other, found.left, found.right),
+            (other, one, found.right, found.left),
+        ):
+            if theirs.slot in _CORE and not item.joined and _makes_up(found, item, theirs, reading, against):
+                explained[item.slot] += 1
+    return explained
+
+
+def _makes_up(found: Comparison, item: Item, theirs: Item, reading: Reading, against: Reading) -> bool:
+    """Whether an item with a preposition is the same as its partner without one."""
+    if item.slot == "by":
+        return theirs.slot == "S" and theirs.sort not in QUANTITIES
+    if item.slot == "with":
+        return theirs.slot == "S" and theirs.sort in _NAMES and _coordinated(against, theirs)
+    if item.slot not in _COMPOUNDING:
+        return False
+    # The rent for the studio is the studio rent.
+    head = next((pair for pair in found.pairs if _after(against, theirs) in pair), None)
+    before = max((other.end for other in reading.items if other.place < item.place), default=-1)
+    return head is not None and any(part.end == before for part in head if part in reading.items)
+
+
+def _after(reading: Reading, item: Item) -> Item | None:
+    return next((other for other in reading.items if other.place == item.end), None)
+
+
+def _coordinated(reading: Reading, item: Item) -> bool:
+    names = [other for other in reading.items if other.slot == "S" and other.sort in _NAMES]
+    return len(names) > 1 and "and" in reading.lows[names[0].place : names[-1].place] and item in names
 
 
 def _changers(found: Comparison) -> bool:
@@ -148,6 +215,11 @@ def _scopes(found: Comparison) -> list[str]:
         mine, yours = (_target(reading, item) for reading, item in ((found.left, one), (found.right, other)))
         if mine and yours and not any(partner.get(place) in yours for place in mine):
             shown.append(f"scope: {one.text} / {other.text}")
+    if found.left.language == "en":
+        for word in _FOCUS & set(found.left.lows) & set(found.right.lows):
+            mine_at, yours_at = (_heads(reading, reading.lows.index(word)) for reading in (found.left, found.right))
+            if partner.get(mine_at, yours_at) != yours_at:
+                shown.append(f"scope: {word}")
     for (first, its), (second, seconds) in pairwise(sorted(marks, key=lambda pair: pair[0].place)):
         if "not" in first.marks | second.marks and its.place > seconds.place:
             shown.append(f"scope: {first.text} {second.text} / {seconds.text} {its.text}")
@@ -163,7 +235,7 @@ def _target(reading: Reading, mark: Item) -> set[int]:
         return set(before[-1:])
     if not after:
         return set(before[-1:])
-    determiner = mark.text.casefold() in {"no", "kein", "keine", "keinen", "keinem", "keiner", "geen"}
+    determiner = mark.text.casefold() in _DENYING_NOUNS
     return {*after[:1], *(before[-1:] if determiner else ())}
 
 
@@ -209,9 +281,10 @@ def _clauses(found: Comparison) -> list[str]:
 def _connectives(reading: Reading) -> list[tuple[str, int]]:
     table = CLAUSES.get(reading.language, {})
     starts = {item.place: item for item in reading.items}
+    lows, _ = _small(reading)
     return [
         (table[low], at)
-        for at, low in enumerate(reading.lows)
+        for at, low in enumerate(lows)
         if low in table and not (at + 1 in starts and starts[at + 1].sort in QUANTITIES)
     ]
 
@@ -233,13 +306,10 @@ def _dependent(reading: Reading, sort: str, at: int) -> set[int] | None:
     if sort == "relative":
         head = _heads(reading, at)
         return {head}
-    if any(place < at for place in places):
-        inside = {place for place in places if place > at}
-    elif "," in reading.lows[at:]:
-        comma = reading.lows.index(",", at)
-        inside = {place for place in places if at < place < comma}
-    else:
+    end = next((place for place in range(at, len(reading.lows)) if reading.lows[place] in {",", ";"}), -1)
+    if end < 0 and not any(place < at for place in places):
         return None
+    inside = {place for place in places if at < place and (end < 0 or place < end)}
     return places - inside if sort == "effect" else inside
 
 
@@ -278,7 +348,9 @@ def _owners(found: Comparison) -> list[str]:
         mine, yours = one.slot in _OWNERS, other.slot in _OWNERS
         if mine != yours:
             acting, slot = (found.right, other.slot) if mine else (found.left, one.slot)
-            if slot not in _CORE or not (OWNING & set(acting.lows)):
+            passive = found.left.passive if mine else found.right.passive
+            possessive = passive and slot == "S" and bool({"his", "her", "their"} & set(acting.lows))
+            if slot not in _CORE or not (possessive or OWNING & set(acting.lows)):
                 shown.append(f"owner: {one.text}")
         elif mine and found.left.language == "en":
             theirs = [_owned(reading, item) for reading, item in ((found.left, one), (found.right, other))]
@@ -298,22 +370,48 @@ def _slots(found: Comparison) -> list[str]:
     """Words that hang on another preposition, or on another word by the same one."""
     if found.left.language != "en":
         return []
-    alike = {frozenset(pair) for pair in ALIKE["en"]}
     shown = []
     for one, other in found.pairs:
         if one.sort in QUANTITIES or one.sort == "mark" or (one.light and other.light):
             continue
         if one.slot == other.slot:
-            if one.slot in _CORE or one.slot == "of":
-                continue
-            if _hangs_inside(found.left, one) != _hangs_inside(found.right, other):
+            inside = one.slot not in _CORE and one.slot != "of" and (
+                _hangs_inside(found.left, one) != _hangs_inside(found.right, other)
+            )
+            if inside:
                 shown.append(f"hangs on: {one.slot} {one.text}")
-        elif not ({one.slot, other.slot} <= _CORE or {one.slot, other.slot} in alike):
-            prepositions = {one.slot, other.slot} - _CORE
-            if prepositions == {"of"} or (len(prepositions) == 1 and prepositions <= {"by", "with", "than"}):
-                continue
-            shown.append(f"slot: {one.slot} / {other.slot} {one.text}")
+            continue
+        mine, yours = _direct_slot(found.left, one), _direct_slot(found.right, other)
+        prepositions = {mine, yours} - _CORE
+        if not prepositions or mine == yours or frozenset({mine, yours}) in _ALIKE_SLOTS:
+            continue
+        if len(prepositions) == 1 and (
+            prepositions <= {"of", "by", "than"}
+            or _makes_up(found, one, other, found.left, found.right)
+            or _makes_up(found, other, one, found.right, found.left)
+        ):
+            continue
+        shown.append(f"slot: {mine} / {yours} {one.text}")
     return shown
+
+
+_ALIKE_SLOTS: Final = frozenset({frozenset(pair) for pair in ALIKE["en"]} | {frozenset({"with", "without"})})
+"""With nothing and without: the denials are compared elsewhere."""
+
+
+def _direct_slot(reading: Reading, item: Item) -> str:
+    """The slot of an item that stands right behind its preposition; of others the empty one."""
+    if item.slot in _CORE:
+        return ""
+    lows, phrases = _small(reading)
+    for at in range(item.place - 1, max(-1, item.place - 2 - _LONGEST_GAP), -1):
+        if at in phrases:
+            return next((lows[start] for start in range(at, -1, -1) if lows[start]), "")
+        if lows[at] == item.slot or (item.slot == "than" and lows[at] in {"over", "to", "of"}):
+            return item.slot
+        if lows[at] not in _ARTICLES:
+            break
+    return item.slot if item.slot == "of" else ""
 
 
 def _hangs_inside(reading: Reading, item: Item) -> bool:
@@ -329,7 +427,7 @@ def _forms(found: Comparison) -> list[str]:
     if found.left.language != "en":
         return []
     shown = []
-    unreal = [_unreal(reading) for reading in (found.left, found.right)]
+    unreal = [(_unreal(reading), _accustomed(reading)) for reading in (found.left, found.right)]
     if unreal[0] != unreal[1]:
         shown.append("unreal: one side only")
     for one, other in found.pairs:
@@ -348,6 +446,11 @@ def _unreal(reading: Reading) -> bool:
     )
 
 
+def _accustomed(reading: Reading) -> bool:
+    """Is used to doing, where used to do says that it is over."""
+    return any(low == "used" and reading.lows[at - 1] in _BE for at, low in enumerate(reading.lows) if at)
+
+
 def _form(reading: Reading, item: Item) -> str:
     low = reading.lows[item.place]
     before = set(reading.lows[max(0, item.place - 2) : item.place])
@@ -355,6 +458,7 @@ def _form(reading: Reading, item: Item) -> str:
         return "doing"
     if reading.lows[max(0, item.place - 1) : item.place] == ("to",):
         return "to do"
-    if before & (_BE | _HAVE) and (item.past or low.endswith("ed")):
+    changed = low != lemma(low, "en") and not low.endswith(("s", "ing"))
+    if before & (_BE | _HAVE) and (item.past or changed or low.endswith("ed")):
         return "done"
     return ""
