@@ -56,7 +56,7 @@ slots of names and the rules about quantities look at them."""
 ALIKE: Final = {
     "en": [
         tuple(pair.split("/"))
-        for pair in "than/over than/to than/of over/to about/on about/regarding about/concerning about/of in/at into/in onto/on toward/towards to/towards in/of at/of on/of upon/on within/in along/across via/by since/because as/because for/because if/whether up/upto around/about through/via near/by in/on in/during over/during around/at who/that which/that but/though but/although".split()
+        for pair in "than/over than/to than/of over/to about/on about/regarding about/concerning about/of about/concern about/concerns in/at into/in onto/on toward/towards to/towards in/of at/of on/of upon/on within/in along/across via/by since/because as/because for/because if/whether up/upto around/about through/via near/by in/on in/during over/during around/at who/that which/that but/though but/although".split()
     ],
     "de": [tuple(pair.split("/")) for pair in "weil/denn wenn/falls zu/zum zu/zur von/vom bei/beim daher/deshalb".split()],
     "fr": [tuple(pair.split("/")) for pair in "à/au à/aux quand/lorsque chez/à dans/à car/puisque donc/alors".split()],
@@ -157,7 +157,7 @@ BEFORE_AMOUNTS: Final = {
 """Words before a quantity that say how it is meant."""
 
 AFTER_AMOUNTS: Final = {
-    "ja": words("に へ まで から"),
+    "ja": words("へ まで から"),
     "ko": words("으로 까지 부터 만큼 씩"),
     "hi": words("तक से पर"),
     "zh": words("前 后 内 以"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Final
 
 from memory_os.domain.gate.lemmas import lemma
@@ -40,7 +40,7 @@ _NAMES: Final = frozenset({"name", "first", "mixed"})
 _CORE: Final = frozenset({"S", "O", "V", ""})
 _OWNERS: Final = frozenset({"of", "de", "di", "van", "von", "του"})
 _ARTICLES: Final = frozenset(
-    {"a", "an", "the", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their"}
+    {"a", "an", "the", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their", "no"}
 )
 _BE: Final = frozenset({"is", "are", "was", "were", "be", "been", "being", "am", "'s", "'re", "'m", "get", "gets", "got"})
 _HAVE: Final = frozenset({"has", "have", "had", "'ve"})
@@ -61,11 +61,13 @@ def unproven(found: Comparison) -> list[str]:
         *_persons(found),
         *_scopes(found),
         *_duties(found),
+        *_abilities(found),
         *_clauses(found),
         *_amounts(found),
         *_owners(found),
         *_slots(found),
         *_forms(found),
+        *_rows(found),
     ]
 
 
@@ -84,13 +86,13 @@ def _free(reading: Reading) -> Counter[str]:
 
 @lru_cache(maxsize=4_096)
 def _small(reading: Reading) -> tuple[tuple[str, ...], frozenset[int]]:
-    """The words with phrases such as "owing to" as one word in their first place, and the places of such phrases."""
+    """The words with phrases such as "owing to" as one word in their last place, and the places of such phrases."""
     lows = list(reading.lows)
     places = set()
     for at, low in enumerate(reading.lows):
         for phrase, word in PHRASES.get(low, ()) if reading.language == "en" else ():
             if reading.lows[at : at + len(phrase)] == phrase:
-                lows[at : at + len(phrase)] = [word, *[""] * (len(phrase) - 1)]
+                lows[at : at + len(phrase)] = [*[""] * (len(phrase) - 1), word]
                 places |= set(range(at, at + len(phrase)))
                 break
     return tuple(lows), frozenset(places)
@@ -116,7 +118,7 @@ def _small_words(found: Comparison) -> list[str]:
             more[mine] -= same
             less[yours] -= same
     if language == "en":
-        both = left & right
+        both = Counter(set(found.left.lows) & set(found.right.lows))
         explained = _explained(found)
         for side in (more, less):
             side["of"] = 0
@@ -239,6 +241,13 @@ def _target(reading: Reading, mark: Item) -> set[int]:
     return {*after[:1], *(before[-1:] if determiner else ())}
 
 
+def _abilities(found: Comparison) -> list[str]:
+    """Who can do a thing may never do it."""
+    left = any("can" in item.marks for item in (*found.left_marks, *found.left_over))
+    right = any("can" in item.marks for item in (*found.right_marks, *found.right_over))
+    return ["can: one side only"] if left != right else []
+
+
 def _duties(found: Comparison) -> list[str]:
     """What one need not do is not what one must not do."""
     freed = [_freed(reading) for reading in (found.left, found.right)]
@@ -285,7 +294,10 @@ def _connectives(reading: Reading) -> list[tuple[str, int]]:
     return [
         (table[low], at)
         for at, low in enumerate(lows)
-        if low in table and not (at + 1 in starts and starts[at + 1].sort in QUANTITIES)
+        if low in table
+        and lows[at + 1 : at + 2]
+        and lows[at + 1][-1:].isalnum()
+        and not (at + 1 in starts and starts[at + 1].sort in QUANTITIES)
     ]
 
 
@@ -371,9 +383,13 @@ def _slots(found: Comparison) -> list[str]:
     if found.left.language != "en":
         return []
     shown = []
+    verbs = any(one.place == found.left.verb and other.place == found.right.verb for one, other in found.pairs)
+    active = verbs and not (found.left.passive or found.right.passive or found.left.copula or found.right.copula)
     for one, other in found.pairs:
         if one.sort in QUANTITIES or one.sort == "mark" or (one.light and other.light):
             continue
+        if active and {one.slot, other.slot} == {"S", "O"}:
+            shown.append(f"slot: {one.slot} / {other.slot} {one.text}")
         if one.slot == other.slot:
             inside = one.slot not in _CORE and one.slot != "of" and (
                 _hangs_inside(found.left, one) != _hangs_inside(found.right, other)
@@ -386,7 +402,7 @@ def _slots(found: Comparison) -> list[str]:
         if not prepositions or mine == yours or frozenset({mine, yours}) in _ALIKE_SLOTS:
             continue
         if len(prepositions) == 1 and (
-            prepositions <= {"of", "by", "than"}
+            prepositions <= {"of", "by", "than", "without"}
             or _makes_up(found, one, other, found.left, found.right)
             or _makes_up(found, other, one, found.right, found.left)
         ):
@@ -406,7 +422,7 @@ def _direct_slot(reading: Reading, item: Item) -> str:
     lows, phrases = _small(reading)
     for at in range(item.place - 1, max(-1, item.place - 2 - _LONGEST_GAP), -1):
         if at in phrases:
-            return next((lows[start] for start in range(at, -1, -1) if lows[start]), "")
+            return lows[at]
         if lows[at] == item.slot or (item.slot == "than" and lows[at] in {"over", "to", "of"}):
             return item.slot
         if lows[at] not in _ARTICLES:
@@ -422,12 +438,41 @@ def _hangs_inside(reading: Reading, item: Item) -> bool:
     return any(place < item.place for place in starts) and "," not in reading.lows[: reading.verb]
 
 
+def _rows(found: Comparison) -> list[str]:
+    """At noon the cat and at night the dog, the cat at night and the dog at noon."""
+    pairs = [pair for pair in found.pairs if pair[0].sort != "mark" and not (pair[0].light and pair[1].light)]
+    heads = [(one, other) for one, other in pairs if one.slot == other.slot and one.slot not in _CORE and one.slot != "of"]
+    shown = []
+    for (first, its), (second, seconds) in combinations(heads, 2):
+        if first.slot != second.slot or first.place == second.place:
+            continue
+        crossed = (first.place < second.place) != (its.place < seconds.place)
+        if not (_parted(found.left, first, second) and _parted(found.right, its, seconds)):
+            continue
+        others = [pair for pair in pairs if pair[0].slot != first.slot]
+        crossings = [
+            (one.place < two.place) != (other.place < another.place)
+            for (one, other), (two, another) in combinations(others, 2)
+        ]
+        if any(crossings) != crossed:
+            shown.append(f"row: {first.text} / {second.text}")
+    return shown
+
+
+def _parted(reading: Reading, one: Item, other: Item) -> bool:
+    low, high = sorted((one.place, other.place))
+    return bool({",", ";", "and", "but"} & set(reading.lows[low:high]))
+
+
 def _forms(found: Comparison) -> list[str]:
     """Should have paid and should pay, is feeding and is fed."""
     if found.left.language != "en":
         return []
     shown = []
-    unreal = [(_unreal(reading), _accustomed(reading)) for reading in (found.left, found.right)]
+    unreal = [
+        (_unreal(reading), _accustomed(reading), _caused(reading), "could" in reading.lows)
+        for reading in (found.left, found.right)
+    ]
     if unreal[0] != unreal[1]:
         shown.append("unreal: one side only")
     for one, other in found.pairs:
@@ -451,9 +496,19 @@ def _accustomed(reading: Reading) -> bool:
     return any(low == "used" and reading.lows[at - 1] in _BE for at, low in enumerate(reading.lows) if at)
 
 
+def _caused(reading: Reading) -> bool:
+    """Has the roof mended, where has mended the roof says who did it."""
+    for at, low in enumerate(reading.lows):
+        if low in {"has", "have", "had", "get", "gets", "got"} and _ARTICLES & set(reading.lows[at + 1 : at + 2]):
+            ending = [item for item in reading.items if at + 2 < item.place <= at + 2 + _LONGEST_GAP]
+            if any(reading.lows[item.place].endswith("ed") or (item.past and item.place > at + 2) for item in ending):
+                return True
+    return False
+
+
 def _form(reading: Reading, item: Item) -> str:
-    low = reading.lows[item.place]
-    before = set(reading.lows[max(0, item.place - 2) : item.place])
+    low = reading.lows[item.end - 1]
+    before = set(reading.lows[max(0, item.place - 2) : max(item.place, item.end - 1)])
     if low.endswith("ing") and before & _BE:
         return "doing"
     if reading.lows[max(0, item.place - 1) : item.place] == ("to",):
