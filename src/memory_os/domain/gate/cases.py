@@ -145,6 +145,8 @@ class Case:
             return None
         if self._names:
             return self._as("distinct", "other_name")
+        if all(_opposite_bounds(one, other) for _, one, other in self._quantities):
+            return self._as("contradict", "opposite")
         if self._events or any(self._names_something(one, other) for _, one, other in self._quantities):
             return self._as("distinct", "other_number")
         return self._as("supersede", "number_changed")
@@ -259,7 +261,17 @@ def _bounds(one: Item, other: Item) -> bool:
     """More than 800 against 800; about 800 may be 800."""
     if one.quantity is None or other.quantity is None:
         return False
-    return one.quantity.bound != other.quantity.bound and bool({one.quantity.bound, other.quantity.bound} & {"<", ">"})
+    return one.quantity.bound != other.quantity.bound and bool(
+        {one.quantity.bound[:1], other.quantity.bound[:1]} & {"<", ">"}
+    )
+
+
+def _opposite_bounds(one: Item, other: Item) -> bool:
+    """At least nine, at most nine."""
+    mine, yours = one.quantity, other.quantity
+    if mine is None or yours is None or mine.value != yours.value:
+        return False
+    return {mine.bound[:1], yours.bound[:1]} == {"<", ">"}
 
 
 def _per_unit(reading: Reading, item: Item) -> bool:

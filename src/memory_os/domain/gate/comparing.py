@@ -155,7 +155,7 @@ def _quantity_match(one: Quantity | None, other: Quantity | None) -> float:
     same = one.sort == other.sort and one.value == other.value
     if one.bound != other.bound:
         # More than 800 is not 800; whether it is a bound or a guess is for the rules.
-        return _LOOSE if same and {one.bound, other.bound} != {"<", ">"} else 0.0
+        return _LOOSE if same and {one.bound[:1], other.bound[:1]} != {"<", ">"} else 0.0
     if same:
         return _LOOSE if one.doubtful != other.doubtful else _EQUAL
     if one.sort == other.sort == "date":

@@ -51,7 +51,7 @@ class Quantity:
     weak: bool = False
     """A one, which the other text may leave unsaid."""
     bound: str = ""
-    """">" for more than and at least, "<" for less than and up to, "~" for about."""
+    """">" for more than, ">=" for at least, "<" for less than, "<=" for up to, "~" for about."""
 
 
 class Count(NamedTuple):

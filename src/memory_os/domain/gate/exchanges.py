@@ -19,6 +19,10 @@ _SURE: Final = 0.85
 _MOSTLY: Final = 0.8
 _JOINING: Final = words("and or & und oder et ou y e o и или και ή و 和 与 और en of the")
 _ORDER_WORDS: Final = words("before after than als que 比 より 보다 以前 之前 чем до после antes después")
+_MUTUAL: Final = words(
+    "cousin sibling twin neighbour neighbor colleague friend roommate flatmate classmate relative spouse"
+)
+"""What two people are to each other."""
 _ORDER_SLOTS: Final = frozenset({"than", "before", "after", "until"})
 _AGENTS: Final = frozenset({"by", "von", "durch", "par", "por", "door", "da", "από", "от"})
 """Slots of who acts in a passive, in the languages whose passive is not read otherwise."""
@@ -88,6 +92,12 @@ class _Check:
         self._copula = found.left.copula or found.right.copula
         self._names = [(one, other) for one, other in pairs if one.sort in STRICT and other.sort in STRICT]
         self.crossed = False
+        others = [pair for pair in pairs if pair not in self._names]
+        self._mutual = (
+            found.left.copula and found.right.copula and len(self._names) == 2 and len(others) == 1  # noqa: PLR2004
+            and not found.left_over and not found.right_over
+            and any(item.text.casefold() in _MUTUAL for item in others[0])
+        )  # fmt: skip
 
     def one(self, first: tuple[Item, Item], second: tuple[Item, Item]) -> None:
         """Note what the two pairs show."""
@@ -97,6 +107,8 @@ class _Check:
         )
         shown = f"{first[0].text} / {second[0].text}"
         names = all(item.sort in STRICT for item in (*first, *second))
+        if names and self._mutual:
+            return  # Ann is Bo's cousin: they are cousins.
         if mine[0] != mine[1] and mine == (yours[1], yours[0]) and "V" not in mine:
             self._slots_exchanged(set(mine), shown, names=names)
         elif names and self._other_acts(mine, yours):

@@ -196,7 +196,7 @@ UNITS: Final[dict[str, tuple[str, Fraction]]] = {
     inr 1 ₹ रुपये रुपए रुपया rupee rupees inr
     rub 1 ₽ рубль рубля рублей руб
     chf 1 chf franken francs
-    C 1 °c ℃ celsius
+    C 1 °c ℃ celsius centigrade
     F 1 °f ℉ fahrenheit
     K 1 kelvin
     degree 1 ° degree degrees grad
@@ -336,12 +336,14 @@ CLOCK: Final = words("uhr heures heure h horas ore uur часов часа ча�
 BOUNDS: Final = {
     tuple(phrase.strip().split()): sign
     for sign, phrases in {
-        ">": """over, above, more than, exceeding, in excess of, greater than, upwards of, higher than, beyond, at least, no less than,
-            no fewer than, a minimum of, minimum, from, mehr als, über, mindestens, wenigstens, plus de, au moins, más de, al menos, por lo
-            menos, più di, almeno, mais de, pelo menos, meer dan, minstens, более, больше, свыше, не менее, πάνω από, τουλάχιστον""",
-        "<": """under, below, less than, fewer than, lower than, smaller than, up to, at most, no more than, not more than, max, maximum,
-            a maximum of, as many as, weniger als, unter, höchstens, maximal, bis zu, moins de, au plus, jusqu à, menos de, como máximo, hasta,
-            meno di, al massimo, fino a, no máximo, até, minder dan, hoogstens, менее, меньше, не более, κάτω από, το πολύ""",
+        ">": """over, above, more than, exceeding, in excess of, greater than, upwards of, higher than, beyond, mehr als, über, plus de, más
+            de, più di, mais de, meer dan, более, больше, свыше, πάνω από""",
+        ">=": """at least, no less than, not less than, no fewer than, a minimum of, minimum, from, mindestens, wenigstens, au moins, al
+            menos, por lo menos, almeno, pelo menos, minstens, не менее, τουλάχιστον""",
+        "<": """under, below, less than, fewer than, lower than, smaller than, weniger als, unter, moins de, menos de, meno di, minder
+            dan, менее, меньше, κάτω από""",
+        "<=": """up to, at most, no more than, not more than, max, maximum, a maximum of, as many as, höchstens, maximal, bis zu, au plus,
+            jusqu à, como máximo, hasta, al massimo, fino a, no máximo, até, hoogstens, не более, το πολύ""",
         "~": """about, approximately, roughly, around, circa, some, nearly, almost, close to, in the region of, just about, ungefähr, etwa, rund,
             ca, knapp, environ, à peu près, presque, unos, unas, aproximadamente, cerca de, casi, circa, quasi, ongeveer, примерно, около, почти,
             περίπου""",

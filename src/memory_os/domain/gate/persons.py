@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from memory_os.domain.gate.comparing import Comparison
+    from memory_os.domain.gate.reading import Reading
 
 _ROWS: Final = {
     "en": {
@@ -128,3 +133,29 @@ PERSONS: Final[dict[str, dict[str, tuple[str, str]]]] = {
 }
 """By language and word: who is spoken of, and `acts` for a form that is the subject. Forms that may be either are
 given by the commoner of the two."""
+
+
+def persons(found: Comparison) -> list[str]:
+    """His key and her key, I asked him and he asked me."""
+    table = PERSONS.get(found.left.language)
+    if not table:
+        return []
+    sides = [_named_persons(reading, table) for reading in (found.left, found.right)]
+    if found.left.passive != found.right.passive:
+        sides = [Counter({(who, ""): count for (who, _), count in side.items()}) for side in sides]
+    more, less = sides[0] - sides[1], sides[1] - sides[0]
+    if not (more and less):
+        return []
+    return [f"person: {next(iter(more))[0]} / {next(iter(less))[0]}"]
+
+
+def _named_persons(reading: Reading, table: dict[str, tuple[str, str]]) -> Counter[tuple[str, str]]:
+    if reading.language not in {"zh", "ja"}:
+        return Counter(table[low] for low in reading.lows if low in table)
+    text = "".join(reading.lows)
+    found: Counter[tuple[str, str]] = Counter()
+    for word in sorted(table, key=len, reverse=True):
+        if word in text:
+            found[table[word]] += text.count(word)
+            text = text.replace(word, " ")
+    return found

@@ -37,6 +37,8 @@ _BEFORE_COUNT: Final = words(
     to of with for and or is are has have had in takes take took needs need on only about
     """
 ) | {""}
+_DEGREES: Final = words("degree degrees deg grad degrés grados gradi graus graden")
+_SCALES: Final = words("celsius fahrenheit centigrade c f")
 _OTHER: Final = 2
 _kept_as_written = re.compile(r"\d\.\d*0$|^0\d")
 
@@ -58,7 +60,8 @@ class Reader(Calendar):
     def _at(self, place: int) -> Quantity | None:
         """What stands at a place, the most telling reading first."""
         return (
-            self._clock(place)
+            self._and_half(place)
+            or self._clock(place)
             or self._date(place)
             or self._weekday(place)
             or self._period(place)
@@ -185,6 +188,8 @@ class Reader(Calendar):
         pair = low + self._low(skip + 1)
         if pair in {"percent", "°c", "°f"} and low in {"per", "°"}:
             return skip + 2, UNITS[pair]
+        if low in _DEGREES and self._low(skip + 1) in _SCALES:
+            return skip + 2, UNITS[self._low(skip + 1)]
         if self._language in {"zh", "ja"}:
             for size in (5, 4, 3, 2, 1):
                 words = "".join(self._low(skip + step) for step in range(size))
@@ -199,6 +204,26 @@ class Reader(Calendar):
         if low == "second" and self._language == "en" and self._sort(place - 1) != "number":
             return place, None
         return skip + 1, UNITS[low]
+
+    def _and_half(self, place: int) -> Quantity | None:
+        """An hour and a half, two and a half days."""
+        low = self._low(place)
+        if self._language != "en" or not (low in {"a", "an"} or low in self._numbers or self._sort(place) == "number"):
+            return None
+        number = Count(Fraction(1), place + 1, "words") if low in {"a", "an"} else self._number(place)
+        if number is None:
+            return None
+        half = ("and", "a", "half")
+        end, unit = self._unit(number.end)
+        if unit and tuple(self._low(end + step) for step in range(3)) == half:
+            end += 3
+        elif tuple(self._low(number.end + step) for step in range(3)) == half:
+            end, unit = self._unit(number.end + 3)
+        else:
+            return None
+        if unit is None or unit[0] not in _HALVES:
+            return None
+        return Quantity("amount", (unit[0], (number.value + Fraction(1, 2)) * unit[1]), place, end)
 
     def _compound(self, place: int) -> Quantity | None:
         """2 h 5 min 8 s, two hours and five minutes."""

@@ -53,18 +53,23 @@ EMPTY: Final = {
 """Free words that may be on one side only. Those of place and of genitives in most languages are here, since there the
 slots of names and the rules about quantities look at them."""
 
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """Pairs from "a/b c/d"."""
+    return [(one, other) for one, other in (pair.split("/") for pair in text.split())]
+
+
 ALIKE: Final = {
-    "en": [
-        tuple(pair.split("/"))
-        for pair in "than/over than/to than/of over/to about/on about/regarding about/concerning about/of about/concern about/concerns in/at into/in onto/on toward/towards to/towards in/of at/of on/of upon/on within/in along/across via/by since/because as/because for/because if/whether up/upto around/about through/via near/by in/on in/during over/during around/at who/that which/that but/though but/although".split()
-    ],
-    "de": [tuple(pair.split("/")) for pair in "weil/denn wenn/falls zu/zum zu/zur von/vom bei/beim daher/deshalb".split()],
-    "fr": [tuple(pair.split("/")) for pair in "à/au à/aux quand/lorsque chez/à dans/à car/puisque donc/alors".split()],
-    "es": [tuple(pair.split("/")) for pair in "a/al porque/pues".split()],
-    "it": [tuple(pair.split("/")) for pair in "a/al a/alla a/allo da/dal da/dalla su/sul su/sulla tra/fra".split()],
-    "pt": [tuple(pair.split("/")) for pair in "a/ao a/à a/aos por/pelo por/pela".split()],
-    "nl": [tuple(pair.split("/")) for pair in "want/omdat dus/dan".split()],
-    "ru": [tuple(pair.split("/")) for pair in "с/со к/ко о/об".split()],
+    "en": _pairs(
+        "than/over than/to than/of over/to about/on about/regarding about/concerning about/of about/concern about/concerns in/at into/in onto/on toward/towards to/towards in/of at/of on/of upon/on within/in along/across via/by since/because as/because for/because if/whether up/upto around/about through/via near/by in/on in/during over/during around/at who/that which/that but/though but/although"
+    ),
+    "de": _pairs("weil/denn wenn/falls zu/zum zu/zur von/vom bei/beim daher/deshalb"),
+    "fr": _pairs("à/au à/aux quand/lorsque chez/à dans/à car/puisque donc/alors"),
+    "es": _pairs("a/al porque/pues"),
+    "it": _pairs("a/al a/alla a/allo da/dal da/dalla su/sul su/sulla tra/fra"),
+    "pt": _pairs("a/ao a/à a/aos por/pelo por/pela"),
+    "nl": _pairs("want/omdat dus/dan"),
+    "ru": _pairs("с/со к/ко о/об"),
 }
 """Small words that may stand for each other where each side has one of them."""
 
@@ -109,8 +114,17 @@ CLAUSES: Final = {
             "condition": "if when whenever unless while until till once before after whether provided",
             "relative": "who whom whose which",
         },
-        "de": {"cause": "weil denn", "effect": "daher deshalb", "condition": "wenn falls ob bevor nachdem während bis obwohl"},
-        "fr": {"cause": "car puisque", "effect": "donc", "condition": "si quand lorsque lorsqu", "relative": "qui dont"},
+        "de": {
+            "cause": "weil denn",
+            "effect": "daher deshalb",
+            "condition": "wenn falls ob bevor nachdem während bis obwohl",
+        },
+        "fr": {
+            "cause": "car puisque",
+            "effect": "donc",
+            "condition": "si quand lorsque lorsqu",
+            "relative": "qui dont",
+        },
         "es": {"cause": "porque pues", "condition": "si cuando mientras", "relative": "quien"},
         "it": {"cause": "perché", "condition": "se quando mentre", "relative": "chi"},
         "pt": {"cause": "porque", "condition": "se quando enquanto", "relative": "quem"},
@@ -138,7 +152,9 @@ DUTIES: Final = {
 CHANGERS: Final = words("stop forget remember go regret mean try quit stopped forgot tried went used")
 """Verbs after which "to do" and "doing" are two things."""
 
-OWNING: Final = words("has have had own owns owned owner belong belongs is are was were be hat ist tiene es a est heeft")
+OWNING: Final = words(
+    "has have had own owns owned owner belong belongs is are was were be hat ist tiene es a est heeft"
+)
 """Words of a sentence that says who owns what, where the owner may be the subject."""
 
 BEFORE_AMOUNTS: Final = {
@@ -163,3 +179,15 @@ AFTER_AMOUNTS: Final = {
     "zh": words("前 后 内 以"),
 }
 """The same after it."""
+
+TIMES: Final = frozenset({"time", "date", "weekday", "period", "ordinal"})
+NAMES: Final = frozenset({"name", "first", "mixed"})
+CORE: Final = frozenset({"S", "O", "V", ""})
+ARTICLES: Final = frozenset(
+    {"a", "an", "the", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their", "no"}
+)
+BE: Final = frozenset(
+    {"is", "are", "was", "were", "be", "been", "being", "am", "'s", "'re", "'m", "get", "gets", "got"}
+)
+HAVE: Final = frozenset({"has", "have", "had", "'ve"})
+LONGEST_GAP: Final = 2
