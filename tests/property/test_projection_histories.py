@@ -17,7 +17,7 @@ that a run that fails speaks of the change and not of the draw."""
 
 ALWAYS = 2_000
 
-STEPS = 25
+STEPS = 16
 
 
 @pytest.mark.timeout(900 + HISTORIES)

@@ -6,7 +6,7 @@ beats a complete one, and nothing that was said is lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -43,6 +43,10 @@ class Decision:
     def decider(self) -> Nominee:
         """The candidate that the verdict is about; there is one unless the verdict is distinct."""
         return self.nominees[0]
+
+    def among(self, there: Collection[UUID]) -> Decision:
+        """What the decision is if only these memories are there."""
+        return _decide([nominee for nominee in self.nominees if nominee.memory.id in there])
 
 
 DISTINCT: Final = Decision("distinct", None, ())

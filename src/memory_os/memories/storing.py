@@ -91,7 +91,19 @@ class Storing:
         chosen = embedded.only(fresh)
         given = [(ids[index], drafts[index]) for index in fresh]
         decided = await self.gate.decide(self.tx, self.principal, given, chosen)
-        return dict(zip(fresh, decided, strict=True))
+        there = await self._hold(decided) | {ids[index] for index in fresh}
+        return dict(zip(fresh, (decision.among(there) for decision in decided), strict=True))
+
+    async def _hold(self, decisions: Sequence[Decision]) -> set[UUID]:
+        """Hold the nominees until the end of the transaction; gives those that are still there.
+
+        Whoever deletes or archives waits for nobody's gate, so one may have gone since it was read.
+        """
+        wanted = sorted({nominee.memory.id for decision in decisions for nominee in decision.nominees})
+        if not wanted:
+            return set()
+        rows = await self.tx.hot("hold_nominees", {"tenant_id": self.tx.tenant_id, "ids": wanted})
+        return {row["id"] for row in rows}
 
     async def _insert(
         self, chosen: Sequence[int], ids: Sequence[UUID], drafts: Sequence[MemoryDraft], embedded: Embedded

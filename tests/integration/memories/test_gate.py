@@ -13,6 +13,8 @@ from psycopg.rows import dict_row
 from tests.fixtures.postgres import DatabaseUrls
 from tests.fixtures.service import TestTenant
 
+from memory_os.memories.gate import Gate
+
 pytestmark = pytest.mark.anyio
 
 MEMORIES = "/v1/memories"
@@ -227,3 +229,31 @@ async def test_the_lower_threshold_is_for_the_past_hour(
         assert [found["id"] for found in answer["candidates"]] == [ident]
         tiers.append(answer["candidates"][0]["tier"])
     assert tiers == ["recent", "older"]
+
+
+@pytest.mark.parametrize("verb", ["delete", "archive"])
+@pytest.mark.parametrize(("told", "again"), [("x is 1.", "x is 1"), ("x is 1.", "x is 2.")], ids=["merge", "review"])
+async def test_what_goes_while_the_gate_looks_at_it_is_not_merged_with(
+    client: httpx.AsyncClient,
+    tenant: TestTenant,
+    database_urls: DatabaseUrls,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+    told: str,
+    again: str,
+) -> None:
+    headers, about = tenant.headers(), {"subject": "mara", "property": "x"}
+    await store(client, headers, told, **about)
+    decide = Gate.decide
+
+    async def decide_and_lose(*given: Any) -> Any:
+        decided = await decide(*given)
+        with psycopg.connect(database_urls.owner_url) as connection:
+            connection.execute(
+                "DELETE FROM memories" if verb == "delete" else "UPDATE memories SET status = 'archived'"
+            )
+        return decided
+
+    monkeypatch.setattr(Gate, "decide", decide_and_lose)
+    answer = await store(client, headers, again, **about)
+    assert (answer.status_code, answer.json()["outcome"]) == (201, "created")
