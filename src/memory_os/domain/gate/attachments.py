@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from memory_os.domain.gate.fillers import makes_up, small
+from memory_os.domain.gate.comparing import bare
+from memory_os.domain.gate.fillers import changers, makes_up, small
 from memory_os.domain.gate.reading import QUANTITIES, Item, Reading
 from memory_os.domain.gate.small_words import (
     AFTER_AMOUNTS,
@@ -18,6 +19,7 @@ from memory_os.domain.gate.small_words import (
     TIMES,
 )
 from memory_os.domain.gate.verb_forms import form_of
+from memory_os.domain.gate.word_lists import words
 
 if TYPE_CHECKING:
     from memory_os.domain.gate.comparing import Comparison
@@ -96,7 +98,7 @@ def slots(found: Comparison) -> list[str]:
     for one, other in found.pairs:
         if one.sort in QUANTITIES or one.sort == "mark" or (one.light and other.light):
             continue
-        if active and one.sort == "word" and {one.slot, other.slot} == {"S", "O"}:
+        if active and one.sort == "word" and {one.slot, other.slot} == {"S", "O"} and not (_dated(found, one, other)):
             shown.append(f"slot: {one.slot} / {other.slot} {one.text}")
         if one.slot == other.slot:
             inside = (
@@ -117,8 +119,39 @@ def slots(found: Comparison) -> list[str]:
             or makes_up(found, other, one, found.right, found.left)
         ):
             continue
+        if prepositions == {"to"} and _doing(found, one, other):
+            continue
         shown.append(f"slot: {mine} / {yours} {one.text}")
     return shown
+
+
+_DATING: Final = words("last next this each every")
+_SPANS: Final = words("year week month morning evening night afternoon day spring summer autumn winter quarter time")
+
+
+def _dated(found: Comparison, one: Item, other: Item) -> bool:
+    """Last year and next spring say when, before the verb or after it."""
+    sides = ((found.left, one), (found.right, other))
+    return all(
+        reading.lows[item.end - 1] in _SPANS and _DATING & set(reading.lows[max(0, item.place - 1) : item.end])
+        for reading, item in sides
+    )
+
+
+_NEEDING: Final = words("need want require deserve")
+
+
+def _doing(found: Comparison, one: Item, other: Item) -> bool:
+    """To paint and painting are one thing, but for verbs such as stop and need."""
+    ing = [item.text.casefold().endswith("ing") for item in (one, other)]
+    same = bool({key for key in one.keys if key.startswith("l:")} & other.keys)
+    needing = any({bare(key) for key in mine.keys} & _NEEDING for mine, _ in found.pairs)
+    thing = any(
+        reading.lows[item.place - 1] in ARTICLES  # The painting is a thing.
+        for reading, item in ((found.left, one), (found.right, other))
+        if item.place
+    )
+    return ing[0] != ing[1] and same and not (needing or thing or changers(found))
 
 
 _ALIKE_SLOTS: Final = frozenset({frozenset(pair) for pair in ALIKE["en"]} | {frozenset({"with", "without"})})
@@ -145,4 +178,8 @@ def _hangs_inside(reading: Reading, item: Item) -> bool:
     if not 0 <= item.place < reading.verb:
         return False
     starts = [other.place for other in reading.items if not other.light and other.slot == "S"]
-    return any(place < item.place for place in starts) and "," not in reading.lows[: reading.verb]
+    commas = [at for at, low in enumerate(reading.lows[: reading.verb]) if low == ","]
+    apposed = len(commas) == 2 and reading.lows[commas[0] + 1] in ARTICLES  # noqa: PLR2004 - one on each side
+    if apposed and commas[0] < item.place < commas[1]:
+        return any(commas[0] < place < item.place for place in starts)  # Omar, a carpenter from Leeds, sings.
+    return any(place < item.place for place in starts) and not commas

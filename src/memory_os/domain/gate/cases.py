@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from memory_os.domain.gate import conflicts
-from memory_os.domain.gate.comparing import Comparison
+from memory_os.domain.gate.comparing import Comparison, bare
 from memory_os.domain.gate.conflicts import BLOCKING
 from memory_os.domain.gate.exchanges import exchanges
 from memory_os.domain.gate.lemmas import lemma
@@ -30,6 +30,7 @@ _LIGHT_VERBS: Final = frozenset(
     for verb in ("get", "take", "go", "make", "come", "become", "put", "keep", "give", "let", "use", "bring", "set",
                  "carry", "hold", "involve")
 )  # fmt: skip
+_LIKING: Final = frozenset(lemma(verb, "en") for verb in ("like", "prefer", "love", "enjoy", "favour", "favor"))
 _COPULAS: Final = words("is are was were be : = has have costs weighs takes")
 _DEFINITE: Final = frozenset({"the", "our", "my", "this"})
 _WESTERN: Final = frozenset({"en", "de", "fr", "es", "it", "pt", "nl", "ru", "el"})
@@ -205,7 +206,9 @@ class Case:
         if not self._guard:
             return self._as("merge", "aligned") if found.pairs else None
         few = found.loose and len(self._guard) == len(found.loose) <= found.matched // 2
-        return self._as("merge", "aligned_loosely") if few and self._sure else None
+        # An embedder does not know that two names are one.
+        sure = self._sure or (self._near and any(_renamed(one, other) for one, other in found.pairs))
+        return self._as("merge", "aligned_loosely") if few and sure else None
 
     def _unopposed(self) -> bool:
         """Whether nothing speaks against the two saying the same, whatever is left over."""
@@ -244,11 +247,18 @@ class Case:
             return None
         one, other = found.left_over[0], found.right_over[0]
         self._guard.append(f"object: {one.text} / {other.text}")
+        if all({bare(key) for key in item.keys} & _LIKING for item in (one, other)):
+            return self._as("review", "unproven")
         if not self._events and _per_unit(found.left, one) and _per_unit(found.right, other):
             return self._as("supersede", "number_changed")
         if self._holds_a_place(one, other):
             return self._as("supersede", "name_changed")
         return self._as("distinct", "other_object")
+
+
+def _renamed(one: Item, other: Item) -> bool:
+    """Whether two names are written differently and declared to be one."""
+    return one.text != other.text and any(key.startswith("@") for key in one.keys & other.keys)
 
 
 def _says_state(reading: Reading) -> bool:

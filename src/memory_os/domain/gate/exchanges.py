@@ -170,6 +170,7 @@ class _Check:
         return any(
             _between(first[0], name, second[0]) and _between(first[1], partner, second[1])
             for name, partner in self._names
+            if not any(self._coordinated_once((name, partner), pair) for pair in (first, second))
         )
 
 

@@ -41,7 +41,7 @@ def small_words(found: Comparison) -> list[str]:
             if found.left.passive != found.right.passive:
                 side["by"] = 0
         for side, reading in ((more, found.right), (less, found.left)):
-            if side["to"] == 1 and any(low.endswith("ing") for low in reading.lows) and not _changers(found):
+            if side["to"] == 1 and any(low.endswith("ing") for low in reading.lows) and not changers(found):
                 side["to"] = 0
     return [f"small word: {word}" for side in (more, less) for word, count in side.items() if count > 0]
 
@@ -134,7 +134,7 @@ def _coordinated(reading: Reading, item: Item) -> bool:
     return len(names) > 1 and "and" in reading.lows[names[0].place : names[-1].place] and item in names
 
 
-def _changers(found: Comparison) -> bool:
+def changers(found: Comparison) -> bool:
     """Stopped to smoke is not stopped smoking."""
     return any(bool({key.removeprefix("l:") for key in one.keys} & CHANGERS) for one, _ in found.pairs) or bool(
         CHANGERS & {*found.left.lows, *found.right.lows}

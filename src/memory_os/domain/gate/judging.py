@@ -14,6 +14,7 @@ from memory_os.domain.gate.comparing import Comparison, compare
 from memory_os.domain.gate.exact import loud_form, normal_form, plain_text, quiet_form
 from memory_os.domain.gate.nearness import lexical_score, lexically_near
 from memory_os.domain.gate.reading import Reading, read
+from memory_os.domain.gate.rewordings import reworded
 from memory_os.domain.gate.thresholds import Thresholds
 from memory_os.domain.gate.tokens import guess_language
 from memory_os.domain.gate.verdicts import RULES, Judgement, Statement, Verdict
@@ -120,6 +121,8 @@ def _compared(one: str, other: str, aliases: Aliases) -> Comparison:
     """The comparison, always made in the same order of the two, so that it can't depend on which came first."""
     left, right = plain_text(one), plain_text(other)
     language = guess_language(*sorted((left, right)))
+    if language == "en":
+        left, right = reworded(left, right)
     if left <= right:
         return compare(_read(left, language, aliases), _read(right, language, aliases))
     return compare(_read(right, language, aliases), _read(left, language, aliases)).turned()

@@ -48,7 +48,7 @@ _PAST: Final = words(
     kept wrote stood heard met ran paid sat spoke led grew lost fell sent built drew broke spent rose drove
     bought wore chose ate drank sang swam flew knew threw caught taught sold slept won fought lent forgot
     rode woke stole hid sought swept froze shook swore tore shrank sank sprang struck dealt fed shot
-    withdrew underwent
+    withdrew underwent learnt burnt spelt dreamt
     """
 )
 

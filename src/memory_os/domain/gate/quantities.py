@@ -21,6 +21,7 @@ _COUNTLESS: Final = words("a an am im al en в по")
 """Words for "per" after which no number can follow: in two weeks is not every two weeks."""
 _NO_PERIOD_AFTER: Final = words("is was for in within than about of such what on over after under half")
 """Before "a week" they make it one week, not every week."""
+_ONE_AFTER: Final = words("within than over under")
 _ONCE: Final = frozenset({"une fois", "una vez", "una volta", "uma vez", "один раз", "een keer", "एक बार"})
 _KOREAN_PERIODS: Final = {
     "일주일에": ("s", 7 * DAY),
@@ -40,6 +41,7 @@ _BEFORE_COUNT: Final = words(
 _DEGREES: Final = words("degree degrees deg grad degrés grados gradi graus graden")
 _SCALES: Final = words("celsius fahrenheit centigrade c f")
 _OTHER: Final = 2
+_TEN: Final = 10
 _kept_as_written = re.compile(r"\d\.\d*0$|^0\d")
 
 
@@ -55,7 +57,26 @@ class Reader(Calendar):
             if quantity:
                 found[place] = quantity
             place = quantity.last if quantity else place + 1
+        self._share_units(found)
         return found
+
+    def _share_units(self, found: dict[int, Quantity]) -> None:
+        """From 700 to 750 euros: the unit belongs to both."""
+        for place, quantity in list(found.items()):
+            joint, before = self._low(quantity.last), self._low(place - 1)
+            after = found.get(quantity.last + 1)
+            number = self._number(place)
+            ranging = (before, joint) in {("from", "to"), ("between", "and")}
+            if not (ranging and after and number and quantity.sort == "number" and after.sort in {"amount", "share"}):
+                continue
+            unit = self._number(after.first)
+            if unit is None or not unit.value or quantity.value[1:] != ("",):
+                continue
+            if after.sort == "share":
+                found[place] = Quantity("share", (number.value,), place, quantity.last)
+            elif isinstance(whole := after.value[1], int | Fraction):
+                value = (after.value[0], number.value * whole / unit.value)
+                found[place] = Quantity("amount", value, place, quantity.last)
 
     def _at(self, place: int) -> Quantity | None:
         """What stands at a place, the most telling reading first."""
@@ -66,6 +87,7 @@ class Reader(Calendar):
             or self._weekday(place)
             or self._period(place)
             or self._share(place)
+            or self._within_one(place)
             or self._amount(place)
         )
 
@@ -139,6 +161,14 @@ class Reader(Calendar):
 
     def _fraction(self, place: int) -> Quantity | None:
         number = self._number(place)
+        if number and self._language == "en" and number.written != "ordinal":
+            # Two in three people, two out of three.
+            apart = 1 + (self._low(number.end) == "out")
+            whole = self._number(number.end + apart)
+            joint = self._low(number.end + apart - 1)
+            small = whole is not None and whole.written == number.written and number.value < whole.value <= _TEN
+            if whole and small and joint == ("in", "of")[apart - 1] and self._unit(whole.end)[1] is None:
+                return Quantity("share", (100 * number.value / whole.value,), place, whole.end)
         if (
             number is None
             or number.written != "words"
@@ -146,6 +176,13 @@ class Reader(Calendar):
         ):
             return None
         return Quantity("share", (number.value * SHARES[self._low(number.end)] * 100,), place, number.end + 1)
+
+    def _within_one(self, place: int) -> Quantity | None:
+        """Within a month, more than a month, where the article is one."""
+        if self._language != "en" or self._low(place) not in {"a", "an"} or self._low(place - 1) not in _ONE_AFTER:
+            return None
+        dimension, factor = UNITS.get(self._low(place + 1), ("", Fraction(0)))
+        return Quantity("amount", (dimension, factor), place, place + 2) if dimension in {"s", "month"} else None
 
     def _amount(self, place: int) -> Quantity | None:
         low = self._low(place)

@@ -61,7 +61,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 ALIKE: Final = {
     "en": _pairs(
-        "than/over than/to than/of over/to about/on about/regarding about/concerning about/of about/concern about/concerns in/at into/in onto/on toward/towards to/towards in/of at/of on/of upon/on within/in along/across via/by since/because as/because for/because if/whether up/upto around/about through/via near/by in/on in/during over/during around/at who/that which/that but/though but/although"
+        "than/over than/to than/of over/to about/on about/regarding about/concerning about/of about/concern about/concerns in/at into/in onto/on toward/towards to/towards in/of at/of on/of upon/on within/in along/across via/by since/because as/because because/so because/therefore since/so for/because if/whether up/upto around/about through/via near/by in/on in/during over/during around/at who/that which/that but/though but/although"
     ),
     "de": _pairs("weil/denn wenn/falls zu/zum zu/zur von/vom bei/beim daher/deshalb"),
     "fr": _pairs("à/au à/aux quand/lorsque chez/à dans/à car/puisque donc/alors"),
