@@ -48,6 +48,9 @@ STATUSES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+LIVE: Final = ("active", "disputed")
+"""Statuses of what the gate holds new memories against; among these an exact key stands once (`memories_exact`)."""
+
 _STEPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "active": ("completed", "abandoned", "expired", "superseded", "disputed", "archived", "retracted"),

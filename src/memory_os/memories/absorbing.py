@@ -8,6 +8,7 @@ from uuid import UUID
 from memory_os.admin.audit import record
 from memory_os.domain.audiences import Audience
 from memory_os.domain.ids import new_id
+from memory_os.domain.labels import LIVE
 from memory_os.domain.principal import Principal
 from memory_os.edges.storing import EdgeRow, insert_edges
 from memory_os.errors import ConflictError
@@ -50,7 +51,7 @@ async def absorb(
     rows = await lock_memories(tx, (memory.id, kept.id))
     gone, stays = memory_of(rows[memory.id]), memory_of(rows[kept.id])
     for one in (gone, stays):
-        if one.status not in ("active", "disputed"):
+        if one.status not in LIVE:
             raise ConflictError(f"the memory {one.id} is {one.status} by now, and can't be merged")
     if Audience.of(gone) != Audience.of(stays):
         raise ConflictError("the two have different readers, so that one can't stand for both: keep both")

@@ -14,7 +14,7 @@ from memory_os.admin.audit import record
 from memory_os.changes import changed_columns, values_before
 from memory_os.checking import check_version
 from memory_os.domain.audiences import Audience
-from memory_os.domain.labels import LABELS
+from memory_os.domain.labels import LABELS, LIVE
 from memory_os.domain.principal import Principal
 from memory_os.edges.holding import entities_beside, reconsider, relations_beside
 from memory_os.errors import ConflictError
@@ -144,10 +144,10 @@ async def _exact_key(tx: Transaction, row: RowMapping, values: Mapping[str, Any]
         columns.tenant_id == tx.tenant_id,
         func.coalesce(columns.user_id, "") == (changed["user_id"] or ""),
         columns.exact_key == key,
-        columns.status == "active",
+        columns.status.in_(LIVE),
         columns.id != changed["id"],
     )
-    taken = changed["status"] == "active" and await tx.row(equal) is not None
+    taken = changed["status"] in LIVE and await tx.row(equal) is not None
     return {"exact_key": None if taken else key}
 
 

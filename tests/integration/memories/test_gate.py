@@ -257,3 +257,18 @@ async def test_what_goes_while_the_gate_looks_at_it_is_not_merged_with(
     monkeypatch.setattr(Gate, "decide", decide_and_lose)
     answer = await store(client, headers, again, **about)
     assert (answer.status_code, answer.json()["outcome"]) == (201, "created")
+
+
+async def test_the_key_of_a_disputed_one_stands_in_nobodys_way(client: httpx.AsyncClient, tenant: TestTenant) -> None:
+    """A twin that is restored, and one that gets the same words by a change, go without a key."""
+    headers = tenant.headers()
+    twin = (await store(client, headers, "Mara likes tea.")).json()["memory"]["id"]
+    await client.post(f"{MEMORIES}/{twin}/archive", json={}, headers=headers)
+    told = (await store(client, headers, "Mara likes tea.")).json()["memory"]["id"]
+    other = (await store(client, headers, "Noor bakes.")).json()["memory"]["id"]
+    assert (await client.post(f"{MEMORIES}/{told}/dispute", json={}, headers=headers)).status_code == 200
+    restored = await client.post(f"{MEMORIES}/{twin}/restore", json={}, headers=headers)
+    assert restored.status_code == 200, restored.text
+    changed = await client.patch(f"{MEMORIES}/{other}", json={"text": "Mara likes tea."}, headers=headers)
+    assert changed.status_code == 200, changed.text
+    assert (await client.post(f"{MEMORIES}/{twin}/dispute", json={}, headers=headers)).status_code == 200
