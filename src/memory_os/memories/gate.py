@@ -19,6 +19,7 @@ from memory_os.embedding.port import EmbedderIdentity
 from memory_os.memories.model import Candidate, Check, MemoryDraft
 from memory_os.memories.nominating import Nominations, Nominee
 from memory_os.memories.sketches import Sketches
+from memory_os.memories.states import enter_scopes
 from memory_os.memories.writing import Embedded, memory_of_draft
 from memory_os.storage.database import Transaction
 
@@ -79,7 +80,7 @@ class Gate:
 
     async def enter(self, tx: Transaction, principal: Principal) -> None:
         """Wait for whoever else writes in this scope. Other scopes are not waited for."""
-        await tx.hot("enter_gate", {"tenant_id": tx.tenant_id, "scope": scope_of(principal)})
+        await enter_scopes(tx, [principal.user_id])
 
     async def decide(
         self, tx: Transaction, principal: Principal, drafts: Sequence[tuple[UUID, MemoryDraft]], embedded: Embedded

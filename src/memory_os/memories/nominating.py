@@ -229,15 +229,8 @@ def statement_of(memory: Memory) -> Statement:
 
 def same_property(one: MemoryDraft | Memory, other: MemoryDraft | Memory) -> bool:
     """Whether both name the same subject and property."""
-    return (
-        one.subject is not None
-        and one.property is not None
-        and (one.subject, one.property)
-        == (
-            other.subject,
-            other.property,
-        )
-    )
+    named = (one.subject, one.property)
+    return None not in named and named == (other.subject, other.property)
 
 
 def same_readers(one: Memory, other: Memory) -> bool:
