@@ -18,12 +18,33 @@ VISIBLE = (
     f"{SAME_TENANT} AND (visibility = 'tenant' OR user_id = {USER} OR (visibility = 'restricted' AND "
     f"({USER} = ANY (reader_users) OR reader_groups && {GROUPS})))"
 )
+IS_STEWARD = "(SELECT current_setting('memory_os.role', true)) = 'steward'"
+"""The service itself, where what it has to do concerns rows that the one who asked for it may not read."""
+
+READERS = (
+    f"visibility = 'tenant' OR user_id = {USER} OR (visibility = 'restricted' AND "
+    f"({USER} = ANY (reader_users) OR reader_groups && {GROUPS})) OR {IS_STEWARD}"
+)
+VISIBLE_OR_STEWARD = f"{SAME_TENANT} AND ({READERS})"
+
+
+def seen_one(table: str, row: str, column: str) -> str:
+    """Whether a reader sees the row of `table` that a row names; a look-up by key, never a hash of all.
+
+    An EXISTS may be planned as a hash of all visible rows, whatever the limit of the query.
+    """
+    return (
+        f"(SELECT seen.id FROM {table} AS seen "  # noqa: S608 - our own names
+        f"WHERE seen.tenant_id = {row}.tenant_id AND seen.id = {row}.{column}) IS NOT NULL"
+    )
 
 
 def enable_tenancy(
     table: str,
     *,
     visibility: bool = False,
+    seen: str = "",
+    written: str = "",
     root: bool = False,
     worker: str = SAME_TENANT,
     owner: str = "",
@@ -36,6 +57,8 @@ def enable_tenancy(
     Args:
         table: The table; it has a `tenant_id`.
         visibility: The table has `visibility`, `user_id`, `reader_users` and `reader_groups`, which bound its readers.
+        seen: What the API's role sees, where it is neither of the two usual conditions.
+        written: What it may write, where that is more than it sees.
         root: The instance's root principal sees all tenants' rows (administration and the operators' overview).
         worker: What the worker's role sees; by default the tenant it has entered.
         owner: What the owner sees, for the narrow SECURITY DEFINER functions that it owns; by default nothing at all.
@@ -43,14 +66,14 @@ def enable_tenancy(
         app: What the API's role may do.
         worker_grants: What the worker's role may do.
     """
-    seen = VISIBLE if visibility else SAME_TENANT
+    seen = seen or (VISIBLE if visibility else SAME_TENANT)
     if narrower:
         seen = f"({seen}) AND ({narrower})"
     if root:
         seen = f"({seen}) OR {IS_ROOT}"
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
     op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
-    op.execute(f"CREATE POLICY {table}_app ON {table} TO memory_os_app USING ({seen}) WITH CHECK ({seen})")
+    op.execute(f"CREATE POLICY {table}_app ON {table} TO memory_os_app USING ({seen}) WITH CHECK ({written or seen})")
     op.execute(f"CREATE POLICY {table}_worker ON {table} TO memory_os_worker USING ({worker}) WITH CHECK ({worker})")
     if owner:
         op.execute(f"CREATE POLICY {table}_owner ON {table} TO memory_os_owner USING ({owner}) WITH CHECK ({owner})")

@@ -14,11 +14,13 @@ from sqlalchemy.dialects import postgresql
 from tests.fixtures.postgres import DatabaseUrls, clone_database
 
 from memory_os.domain.acts import ACTS
+from memory_os.domain.corrections import CORRECTION_KINDS, CorrectionStatus
 from memory_os.domain.edge_types import EDGE_TYPES
 from memory_os.domain.labels import LABELS, LAYERS, STATUSES
 from memory_os.domain.names import canonical_name
 from memory_os.domain.reinforcement import STATES, Verdict
 from memory_os.domain.roles import PERMISSIONS, SCOPES
+from memory_os.domain.sources import SOURCE_KINDS, SUPPORTS, Withdrawal
 from memory_os.embedded.postgres import EmbeddedPostgres
 from memory_os.entities.model import ENTITY_STATUSES, LINK_LAYERS
 from memory_os.memories.model import Visibility
@@ -27,7 +29,7 @@ from memory_os.memories.reviewing import ReviewKind, ReviewStatus
 from memory_os.outbox.events import AggregateType, EventType
 from memory_os.outbox.operations import Status
 from memory_os.records.model import RECORD_STATUSES
-from memory_os.storage.retrieval_tables import metadata
+from memory_os.storage.tables import metadata
 
 Connection = psycopg.Connection[Any]
 
@@ -60,6 +62,18 @@ VOCABULARIES = {
     ("outbox_events", "status"): get_args(Status),
     ("retrieval_edges", "state"): STATES,
     ("retrieval_feedback", "verdict"): get_args(Verdict),
+    ("sources", "kind"): SOURCE_KINDS,
+    ("sources", "visibility"): get_args(Visibility),
+    ("passages", "visibility"): get_args(Visibility),
+    ("passage_embeddings", "visibility"): get_args(Visibility),
+    ("evidence", "support"): SUPPORTS,
+    ("evidence", "withdrawn_because"): get_args(Withdrawal),
+    ("evidence", "visibility"): get_args(Visibility),
+    ("audit_contents", "visibility"): get_args(Visibility),
+    ("corrections", "kind"): CORRECTION_KINDS,
+    ("corrections", "status"): get_args(CorrectionStatus),
+    ("entity_acts", "kind"): ("merge", "split", "undo"),
+    ("erasures", "subject_type"): ("memory", "source", "user"),
 }
 """The closed words of each column, as the code knows them."""
 

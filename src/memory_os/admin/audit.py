@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from typing import Any
 from uuid import UUID
 
 import msgspec
 from sqlalchemy import insert, select
+from sqlalchemy.engine import RowMapping
 
+from memory_os.domain.audiences import Audience
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
-from memory_os.storage import tables
+from memory_os.storage import provenance_tables, tables
 from memory_os.storage.database import Transaction
 from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
 
@@ -47,15 +50,21 @@ class AuditFilter:
 
 
 async def list_entries(tx: Transaction, wanted: AuditFilter, cursor: str | None, limit: int) -> Page[AuditEntry]:
-    """Audit entries, newest first, one page at a time."""
-    columns = _TABLE.c
-    statement = select(_TABLE)
+    """Audit entries, newest first, one page at a time; of what people wrote, what this reader may read."""
+    columns, contents = _TABLE.c, provenance_tables.audit_contents.c
+    written = (contents.tenant_id == columns.tenant_id) & (contents.audit_id == columns.id)
+    statement = select(_TABLE, contents.content).outerjoin(provenance_tables.audit_contents, written)
     for name in ("tenant_id", "action", "target_type", "target_id"):
         if (value := getattr(wanted, name)) is not None:
             statement = statement.where(columns[name] == value)
     rows = await tx.rows(newest_first(statement, columns.at, columns.id, cursor, limit))
     page, next_cursor = cut(rows, limit, lambda row: encode_cursor(row["at"], row["id"]))
-    return Page([AuditEntry(**row) for row in page], next_cursor)
+    return Page([_entry_of(row) for row in page], next_cursor)
+
+
+def _entry_of(row: RowMapping) -> AuditEntry:
+    told = {name: row[name] for name in AuditEntry.__struct_fields__ if name != "detail"}
+    return AuditEntry(**told, detail={**row["detail"], **(row["content"] or {})})
 
 
 async def record(
@@ -68,6 +77,8 @@ async def record(
     request_id: str | None,
     *,
     tenant_id: UUID | None = None,
+    content: Mapping[str, Any] | None = None,
+    readers: Sequence[Audience] = (),
 ) -> None:
     """Write an audit entry in the transaction of the act itself.
 
@@ -77,14 +88,17 @@ async def record(
         action: What they do, as `area.verb`.
         target_type: The kind of record acted on.
         target_id: Its id.
-        detail: What a reviewer needs beside that, such as the values before a change.
+        detail: What a reviewer needs beside that: ids, states, counts, and nothing that people wrote.
         request_id: The request that did it.
         tenant_id: The tenant whose log it belongs to: the one acted on. By default the one that `tx` has entered.
+        content: What people wrote, such as the values before a change; it is shown to `readers` alone.
+        readers: The readers of the records that it was written in: who is among all of them is shown it.
     """
+    ident, owner = new_id(), tenant_id or tx.tenant_id
     await tx.run(
         insert(_TABLE).values(
-            tenant_id=tenant_id or tx.tenant_id,
-            id=new_id(),
+            tenant_id=owner,
+            id=ident,
             token_id=principal.token_id,
             role=principal.role,
             user_id=principal.user_id,
@@ -95,3 +109,15 @@ async def record(
             request_id=request_id,
         )
     )
+    if content:
+        audience = reduce(Audience.meet, readers, Audience(everybody=True))
+        await tx.run(
+            insert(provenance_tables.audit_contents).values(
+                tenant_id=owner,
+                audit_id=ident,
+                target_type=target_type,
+                target_id=str(target_id),
+                content=msgspec.to_builtins(dict(content), builtin_types=()),
+                **audience.columns(),
+            )
+        )

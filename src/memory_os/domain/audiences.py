@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class _Lists(Protocol):
@@ -49,6 +49,16 @@ class Audience:
             return cls(everybody=False, users=own)
         return cls(everybody=False, users=own | set(record.readers.users), groups=frozenset(record.readers.groups))
 
+    @classmethod
+    def of_columns(cls, row: Mapping[Any, Any]) -> Audience:
+        """The readers of a row that has the four columns of readers."""
+        if row["visibility"] == "tenant":
+            return cls(everybody=True)
+        own = frozenset() if row["user_id"] is None else frozenset({row["user_id"]})
+        if row["visibility"] != "restricted":
+            return cls(everybody=False, users=own)
+        return cls(everybody=False, users=own | set(row["reader_users"]), groups=frozenset(row["reader_groups"]))
+
     def covers(self, other: Audience) -> bool:
         """Whether everybody in `other` is in this one. A user may be in a group; nobody here knows that."""
         if self.everybody or other.everybody:
@@ -58,3 +68,18 @@ class Audience:
     def admits(self, user_id: str | None, groups: Iterable[str]) -> bool:
         """Whether somebody is in it."""
         return self.everybody or user_id in self.users or not self.groups.isdisjoint(groups)
+
+    def meet(self, other: Audience) -> Audience:
+        """Those who are in both, as far as names tell: a user of one who is in a group of the other is left out."""
+        if self.everybody or other.everybody:
+            return other if self.everybody else self
+        return Audience(everybody=False, users=self.users & other.users, groups=self.groups & other.groups)
+
+    def columns(self) -> dict[str, object]:
+        """As rows keep it that have readers and no user of their own."""
+        return {
+            "visibility": "tenant" if self.everybody else "restricted",
+            "user_id": None,
+            "reader_users": sorted(self.users),
+            "reader_groups": sorted(self.groups),
+        }

@@ -12,7 +12,8 @@ from memory_os.storage.database import Transaction
 
 async def entities_beside(tx: Transaction, node_id: UUID) -> list[UUID]:
     """Entities that edges and links tie to a node; ask before the node is deleted, since these go with it."""
-    return [row["id"] for row in await tx.hot("entities_beside", {"tenant_id": tx.tenant_id, "id": node_id})]
+    async with tx.as_steward():
+        return [row["id"] for row in await tx.hot("entities_beside", {"tenant_id": tx.tenant_id, "id": node_id})]
 
 
 async def relations_beside(tx: Transaction, node_id: UUID) -> list[NewEvent]:
@@ -21,7 +22,8 @@ async def relations_beside(tx: Transaction, node_id: UUID) -> list[NewEvent]:
     The graph drops a node with all that touches it, but only where it finds the node gone: if a client gives its id to
     another one before the deletion is projected, nothing else tells that these are gone.
     """
-    rows = await tx.hot("relations_beside", {"tenant_id": tx.tenant_id, "id": node_id})
+    async with tx.as_steward():
+        rows = await tx.hot("relations_beside", {"tenant_id": tx.tenant_id, "id": node_id})
     return [NewEvent(DELETE, row["aggregate_type"], row["id"], row["version"] + 1) for row in rows]
 
 

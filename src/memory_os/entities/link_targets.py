@@ -9,14 +9,16 @@ from uuid import UUID
 
 from sqlalchemy import FromClause, Select, Table, func, select
 
+from memory_os.domain.audiences import Audience
 from memory_os.entities.model import LinkedRecord
-from memory_os.storage import tables
+from memory_os.storage import provenance_tables, tables
 from memory_os.storage.database import Transaction
 
 TARGETS: Final[Mapping[str, Table]] = {
     "entity": tables.entities,
     "memory": tables.memories,
     **tables.RECORD_TABLES,
+    "source": provenance_tables.sources,
 }
 """The table of each layer that a link can lead to."""
 
@@ -32,6 +34,14 @@ async def is_visible(tx: Transaction, layer: str, target_id: UUID) -> bool:
     columns = TARGETS[layer].c
     statement = select(columns.id).where(columns.tenant_id == tx.tenant_id, columns.id == target_id)
     return await tx.row(statement) is not None
+
+
+async def read_audience(tx: Transaction, layer: str, target_id: UUID) -> Audience:
+    """The readers of a record that this reader sees; nobody, where it is not there."""
+    columns = TARGETS[layer].c
+    readers = (columns.visibility, columns.user_id, columns.reader_users, columns.reader_groups)
+    row = await tx.row(select(*readers).where(columns.tenant_id == tx.tenant_id, columns.id == target_id))
+    return Audience(everybody=False) if row is None else Audience.of_columns(row)
 
 
 def select_links(tx: Transaction) -> Select[Any]:

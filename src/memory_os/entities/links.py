@@ -16,7 +16,7 @@ from memory_os.checking import check_version
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
 from memory_os.edges.holding import reconsider
-from memory_os.entities.link_targets import is_visible, select_links
+from memory_os.entities.link_targets import is_visible, read_audience, select_links
 from memory_os.entities.model import Link, LinkDraft, StoredLink
 from memory_os.entities.reading import check_entity
 from memory_os.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
@@ -175,8 +175,20 @@ async def delete_link(
     current = await _locked(tx, entity_id, link_id)
     check_version(if_match, current.version)
     await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == link_id))
-    detail = {"entity_id": entity_id, "relationship": current.relationship, "layer": current.layer}
-    await record(tx, principal, "entity_link.delete", "entity_link", link_id, detail, request_id)
+    ends = [await read_audience(tx, *end) for end in (("entity", entity_id), (current.layer, current.target_id))]
+    detail = {"entity_id": entity_id, "target_id": current.target_id, "layer": current.layer}
+    content = {"relationship": current.relationship}
+    await record(
+        tx,
+        principal,
+        "entity_link.delete",
+        "entity_link",
+        link_id,
+        detail,
+        request_id,
+        content=content,
+        readers=ends,
+    )
     events = [NewEvent(DELETE, "entity_link", link_id, current.version + 1)]
     events += reconsider([entity_id, current.target_id if current.layer == "entity" else None])
     return Deleted(1, await outbox.enqueue(tx, events, request_id))

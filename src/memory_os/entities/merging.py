@@ -100,7 +100,9 @@ async def merge_entities(
         "edges": edges.detail,
         "links": links.detail,
     }
-    await record(tx, principal, "entity.merge", "entity", into.id, detail, request_id)
+    both = [Audience.of(source), Audience.of(into)]
+    told = {"from": source.id}
+    await record(tx, principal, "entity.merge", "entity", into.id, told, request_id, content={**detail}, readers=both)
     # Whoever looks for the one that went finds out where to.
     where = {"entity_type": source.entity_type, "merged_into": into.id}
     await record(tx, principal, "entity.delete", "entity", source.id, where, request_id)

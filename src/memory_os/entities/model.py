@@ -21,7 +21,7 @@ ENTITY_STATUSES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-LINK_LAYERS: Final = ("entity", "memory", "observation", "procedure", "outcome")
+LINK_LAYERS: Final = ("entity", "memory", "observation", "procedure", "outcome", "source")
 """The kinds of record that a link can lead to."""
 
 MAX_ALIASES: Final = 100

@@ -163,6 +163,11 @@ async def move_relations(tx: Transaction, relation: Relation, source: UUID, into
 
     They move whether or not this reader sees their far ends: they would go with the entity otherwise.
     """
+    async with tx.as_steward():
+        return await _move(tx, relation, source, into)
+
+
+async def _move(tx: Transaction, relation: Relation, source: UUID, into: UUID) -> Moved:
     given = {"tenant_id": tx.tenant_id, "source": source, "into": into}
     moves = plan_moves(relation, await tx.hot(relation.found_by, given), source, into)
     # Before the others move, since edges have a unique key.

@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from memory_os.admin.audit import record
 from memory_os.checking import check_version
+from memory_os.domain.audiences import Audience
 from memory_os.domain.ids import new_id
 from memory_os.domain.names import canonical_name
 from memory_os.domain.principal import Principal
@@ -107,8 +108,18 @@ async def split_entity(
         .returning(*returned_columns())
     )
     remaining = (await read_entities(tx, rows))[0]
-    detail = {"before": {"aliases": current.aliases}, "taken": parts.taken, "new": made.id, "name": made.name}
-    await record(tx, principal, "entity.split", "entity", current.id, detail, request_id)
+    content = {"before": {"aliases": current.aliases}, "taken": parts.taken, "name": made.name}
+    await record(
+        tx,
+        principal,
+        "entity.split",
+        "entity",
+        current.id,
+        {"new": made.id},
+        request_id,
+        content=content,
+        readers=[Audience.of(current)],
+    )
     events = [NewEvent(UPSERT, "entity", part.id, part.version) for part in (made, remaining)]
     return StoredSplit(made, remaining, await outbox.enqueue(tx, events, request_id)), True
 

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from memory_os.admin.audit import record
 from memory_os.changes import changed_columns, values_before
 from memory_os.checking import check_version
+from memory_os.domain.audiences import Audience
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
 from memory_os.edges.holding import entities_beside, reconsider, relations_beside
@@ -146,7 +147,17 @@ async def change_entity(
     )
     changed = (await read_entities(tx, rows))[0]
     before = values_before(current, values)
-    await record(tx, principal, "entity.change", "entity", entity_id, {"before": before}, request_id)
+    await record(
+        tx,
+        principal,
+        "entity.change",
+        "entity",
+        entity_id,
+        {"fields": sorted(before)},
+        request_id,
+        content={"before": before},
+        readers=[Audience.of(current), Audience.of(changed)],
+    )
     event = NewEvent(UPSERT, "entity", entity_id, changed.version)
     return StoredEntity(changed, await outbox.enqueue(tx, [event], request_id))
 

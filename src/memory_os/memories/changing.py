@@ -110,7 +110,17 @@ async def change_memory(
         before={"audiences": [Audience.of(current), Audience.of(after)]},
         request_id=request_id,
     )
-    await record(tx, principal, "memory.change", "memory", memory_id, {"before": before}, request_id)
+    await record(
+        tx,
+        principal,
+        "memory.change",
+        "memory",
+        memory_id,
+        {"fields": sorted(before)},
+        request_id,
+        content={"before": before},
+        readers=[Audience.of(current), Audience.of(after)],
+    )
     event = NewEvent(UPSERT, "memory", memory_id, changed["version"])
     return ChangedMemory(after, await outbox.enqueue(tx, [event], request_id))
 

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from sqlalchemy import func, update
 
 from memory_os.admin.audit import record
+from memory_os.domain.audiences import Audience
 from memory_os.domain.principal import Principal
 from memory_os.domain.shapes import NO_NUL
 from memory_os.errors import ConflictError
@@ -70,9 +71,24 @@ async def decide_review(
             reason=decision.reason,
         )
     )
-    detail = {"decision": decision.decision, "reason": decision.reason, "other": review.other.id}
-    await record(tx, principal, "review.decide", "memory", review.memory.id, detail, request_id)
+    detail = {"decision": decision.decision, "other": review.other.id}
+    both = [Audience.of(review.memory), Audience.of(review.other)]
+    await record(
+        tx,
+        principal,
+        "review.decide",
+        "memory",
+        review.memory.id,
+        detail,
+        request_id,
+        content=_reason(decision),
+        readers=both,
+    )
     return DecidedReview(await get_review(tx, review_id), act_id, position)
+
+
+def _reason(decision: ReviewDecision) -> dict[str, str]:
+    return {} if decision.reason is None else {"reason": decision.reason}
 
 
 async def _act(

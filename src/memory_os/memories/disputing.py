@@ -84,6 +84,7 @@ async def dispute(
         raise ConflictError("the two are disputed, and contradict each other, already")
     detail = {} if reason is None else {"reason": reason}
     other_id = None if against is None else against.id
+    readers = [Audience.of(memory_of(row)) for row in both]
     act_id = await note_act(
         tx,
         principal,
@@ -94,11 +95,21 @@ async def dispute(
         before={
             "memories": [state_of(row) for row in undisputed],
             "edges": changes.kept(),
-            "audiences": [Audience.of(memory_of(row)) for row in both],
+            "audiences": readers,
         },
         request_id=request_id,
     )
-    await record(tx, principal, "memory.dispute", "memory", memory.id, {"against": other_id, **detail}, request_id)
+    await record(
+        tx,
+        principal,
+        "memory.dispute",
+        "memory",
+        memory.id,
+        {"against": other_id},
+        request_id,
+        content=detail,
+        readers=readers,
+    )
     position = await outbox.enqueue(tx, events, request_id)
     other = None if against is None else await get_memory(tx, against.id)
     return Disputed(await get_memory(tx, memory.id), other, act_id, position)

@@ -65,6 +65,11 @@ async def migrate_edges(tx: Transaction, old: UUID, new: UUID) -> tuple[EdgeChan
     Where an equal edge is there already, that one stays, with the higher confidence and the counts of both. They move
     whether or not this reader sees their far ends: they belong to the claim, and not to who replaces it.
     """
+    async with tx.as_steward():
+        return await _migrate(tx, old, new)
+
+
+async def _migrate(tx: Transaction, old: UUID, new: UUID) -> tuple[EdgeChanges, list[NewEvent]]:
     given = {"tenant_id": tx.tenant_id, "source": old, "into": new}
     plan = plan_moves(CONTEXT, await tx.hot(CONTEXT.found_by, {**given, "types": _MIGRATING}), old, new)
     await drop_relations(tx, CONTEXT, plan.gone)
@@ -94,6 +99,11 @@ async def take_edges_back(tx: Transaction, kept: Mapping[str, Any], old: UUID, n
     Raises:
         ConflictError: If an edge can't go back, since the same claim was stored there since.
     """
+    async with tx.as_steward():
+        return await _take_back(tx, kept, old, new)
+
+
+async def _take_back(tx: Transaction, kept: Mapping[str, Any], old: UUID, new: UUID | None) -> list[NewEvent]:
     moved = {UUID(row["id"]): row for row in kept.get("moved", ())}
     merged = {UUID(pair["before"]["id"]): pair for pair in kept.get("merged", ())}
     added = [UUID(ident) for ident in kept.get("added", ())]
@@ -117,18 +127,15 @@ async def take_edges_back(tx: Transaction, kept: Mapping[str, Any], old: UUID, n
 async def remove_supersedes(tx: Transaction, newer: UUID, older: UUID) -> tuple[list[dict[str, Any]], list[NewEvent]]:
     """Delete the SUPERSEDES edge between two memories, where there is one."""
     columns = _TABLE.c
-    rows = await tx.rows(
-        select(_TABLE)
-        .where(
-            columns.tenant_id == tx.tenant_id,
-            columns.type == "SUPERSEDES",
-            columns.source_memory_id == newer,
-            columns.target_memory_id == older,
-        )
-        .with_for_update()
+    statement = select(_TABLE).where(
+        columns.tenant_id == tx.tenant_id,
+        columns.type == "SUPERSEDES",
+        columns.source_memory_id == newer,
+        columns.target_memory_id == older,
     )
-    gone = [dict(row) for row in rows]
-    await drop_relations(tx, CONTEXT, gone)
+    async with tx.as_steward():  # the newer one may have other readers
+        gone = [dict(row) for row in await tx.rows(statement.with_for_update())]
+        await drop_relations(tx, CONTEXT, gone)
     return gone, [NewEvent(DELETE, "edge", row["id"], row["version"] + 1) for row in gone]
 
 

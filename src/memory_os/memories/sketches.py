@@ -95,7 +95,8 @@ class Sketches:
 
     async def forget_gone(self, tx: Transaction, scope: str, model: str, ids: Sequence[UUID]) -> bool:
         """Forget those of some memories that have no sketch any more; whether there were any."""
-        rows = await tx.hot("live_sketches", {**_given(tx, scope, model), "ids": list(ids)})
+        async with tx.as_steward():
+            rows = await tx.hot("live_sketches", {**_given(tx, scope, model), "ids": list(ids)})
         gone = set(ids) - {row["memory_id"] for row in rows}
         known = self._scopes.get((tx.tenant_id, scope, model))
         if known is not None:
@@ -105,7 +106,8 @@ class Sketches:
     async def _read(self, tx: Transaction, scope: str, model: str) -> Scope:
         key = (tx.tenant_id, scope, model)
         known = self._scopes.get(key) or Scope()
-        row = (await tx.hot("read_sketches", {**_given(tx, scope, model), "horizon": known.horizon}))[0]
+        async with tx.as_steward():  # the process keeps them for all who write in the scope
+            row = (await tx.hot("read_sketches", {**_given(tx, scope, model), "horizon": known.horizon}))[0]
         if row["sketches"]:
             known.put(row["ids"], row["bits"], row["sketches"])
         known.horizon = max(known.horizon, row["horizon"])

@@ -79,7 +79,17 @@ async def step(
         before={"memories": [state_of(row)], "edges": changes.kept(), "audiences": [Audience.of(current)]},
         request_id=request_id,
     )
-    await record(tx, principal, f"memory.{kind}", "memory", memory_id, {"before": current.status, **detail}, request_id)
+    await record(
+        tx,
+        principal,
+        f"memory.{kind}",
+        "memory",
+        memory_id,
+        {"before": current.status},
+        request_id,
+        content=detail,
+        readers=[Audience.of(current)],
+    )
     return ActedMemory(await get_memory(tx, memory_id), act_id, await outbox.enqueue(tx, events, request_id))
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from memory_os.admin.audit import record as audit
 from memory_os.changes import changed_columns, values_before
 from memory_os.checking import check_version
+from memory_os.domain.audiences import Audience
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
 from memory_os.edges.holding import reconsider
@@ -100,8 +101,19 @@ async def change_record(
     )
     if changed is None:
         raise AssertionError("a locked row can't be gone")
-    await audit(tx, principal, f"{layer}.change", layer, record_id, {"before": before}, request_id)
-    return record_of(changed)
+    after = record_of(changed)
+    await audit(
+        tx,
+        principal,
+        f"{layer}.change",
+        layer,
+        record_id,
+        {"fields": sorted(before)},
+        request_id,
+        content={"before": before},
+        readers=[Audience.of(current), Audience.of(after)],
+    )
+    return after
 
 
 async def delete_record(
@@ -124,11 +136,11 @@ async def delete_record(
     check_version(if_match, current.version)
     # The lock keeps new links out: their foreign key waits for it, and then finds nothing.
     links = tables.entity_links.c
-    rows = await tx.rows(
-        select(links.id, links.version, links.entity_id).where(
-            links.tenant_id == tx.tenant_id, links.layer == layer, links.target_id == record_id
-        )
+    found = select(links.id, links.version, links.entity_id).where(
+        links.tenant_id == tx.tenant_id, links.layer == layer, links.target_id == record_id
     )
+    async with tx.as_steward():  # of entities that this reader does not see, too: they go with it
+        rows = await tx.rows(found)
     table = tables.RECORD_TABLES[layer]
     await tx.run(delete(table).where(table.c.tenant_id == tx.tenant_id, table.c.id == record_id))
     await audit(tx, principal, f"{layer}.delete", layer, record_id, {}, request_id)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from psycopg import AsyncConnection, errors
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from sqlalchemy import Executable, make_url
 from sqlalchemy.engine import CursorResult, RowMapping
@@ -38,6 +39,11 @@ _ENTER = (
     # A process that freezes inside a transaction must not keep its locks: nobody else could change those rows.
     "set_config('idle_in_transaction_session_timeout', '10s', true)"
 )
+
+STEWARD = "steward"
+"""The role of the service itself in the policies; no token has it."""
+
+_TAKE_ROLE = "SELECT set_config('memory_os.role', %(role)s, true)"
 
 _ENTER_DURABLE = _ENTER + ", set_config('lock_timeout', '15s', true)"
 _ENTER_WITHOUT_WAITING = _ENTER + ", set_config('synchronous_commit', 'off', true)"
@@ -98,6 +104,20 @@ class Transaction:
         if self.scope.tenant_id is None:
             raise RuntimeError("this transaction has entered no tenant")
         return self.scope.tenant_id
+
+    @asynccontextmanager
+    async def as_steward(self) -> AsyncIterator[None]:
+        """See and change all rows of the tenant until the end of the block, whoever may read them.
+
+        For what the service has to do whoever asked for it: edges move with their memory, an erasure finds every copy.
+        What is read in here must not be told to who asked, except for ids that were shown to them and for counts.
+        """
+        await self._driver.execute(_TAKE_ROLE, {"role": STEWARD})
+        try:
+            yield
+        finally:
+            if self._driver.info.transaction_status == TransactionStatus.INTRANS:
+                await self._driver.execute(_TAKE_ROLE, {"role": self.scope.role})
 
     async def run(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> CursorResult[Any]:
         """Execute a Core statement."""

@@ -32,19 +32,23 @@ class Vector(UserDefinedType[str]):
         return "vector"
 
 
-def _moment(name: str) -> Column[object]:
+def moment(name: str) -> Column[object]:
+    """A column of a time."""
     return Column(name, DateTime(timezone=True))
 
 
-def _tenant() -> Column[object]:
+def tenant_column() -> Column[object]:
+    """The first part of every key."""
     return Column("tenant_id", UUID(), primary_key=True)
 
 
-def _id() -> Column[object]:
+def id_column() -> Column[object]:
+    """The second part of a record's key."""
     return Column("id", UUID(), primary_key=True)
 
 
-def _readers() -> tuple[Column[object], ...]:
+def reader_columns() -> tuple[Column[object], ...]:
+    """Whose a row is, and who may read it."""
     return (
         Column("visibility", Text),
         Column("user_id", Text),
@@ -53,26 +57,27 @@ def _readers() -> tuple[Column[object], ...]:
     )
 
 
-def _times() -> tuple[Column[object], ...]:
-    return (Column("created_by", UUID()), _moment("created_at"), _moment("updated_at"), Column("version", BigInteger))
+def time_columns() -> tuple[Column[object], ...]:
+    """Which token made a record and when, and when it changed last."""
+    return (Column("created_by", UUID()), moment("created_at"), moment("updated_at"), Column("version", BigInteger))
 
 
 tenants = Table(
     "tenants",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("name", Text),
     Column("time_zone", Text),
     Column("status", Text),
-    _moment("created_at"),
-    _moment("updated_at"),
+    moment("created_at"),
+    moment("updated_at"),
 )
 
 tokens = Table(
     "tokens",
     metadata,
-    _tenant(),
-    _id(),
+    tenant_column(),
+    id_column(),
     Column("prefix", Text),
     Column("secret_hash", LargeBinary),
     Column("name", Text),
@@ -80,36 +85,36 @@ tokens = Table(
     Column("scopes", ARRAY(Text)),
     Column("user_id", Text),
     Column("groups", ARRAY(Text)),
-    _moment("created_at"),
-    _moment("expires_at"),
-    _moment("last_used_at"),
-    _moment("revoked_at"),
+    moment("created_at"),
+    moment("expires_at"),
+    moment("last_used_at"),
+    moment("revoked_at"),
 )
 
 memories = Table(
     "memories",
     metadata,
-    _tenant(),
-    _id(),
+    tenant_column(),
+    id_column(),
     Column("label", Text),
     Column("layer", Text),
     Column("status", Text),
     Column("text", Text),
     Column("title", Text),
     Column("confidence", Double),
-    *_readers(),
+    *reader_columns(),
     Column("subject", Text),
     Column("property", Text),
     Column("origin", Text),
     Column("conversation_id", Text),
     Column("tags", ARRAY(Text)),
     Column("metadata", JSONB),
-    _moment("occurred_at"),
-    _moment("valid_from"),
-    _moment("valid_to"),
+    moment("occurred_at"),
+    moment("valid_from"),
+    moment("valid_to"),
     Column("search", TSVECTOR),
     Column("embedding_model", Text),
-    *_times(),
+    *time_columns(),
     Column("exact_key", LargeBinary),
     Column("superseded_by", UUID()),
 )
@@ -117,11 +122,12 @@ memories = Table(
 memory_embeddings = Table(
     "memory_embeddings",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("memory_id", UUID(), primary_key=True),
     Column("model", Text, primary_key=True),
     Column("dimension", Integer),
     Column("embedding", Vector()),
+    *reader_columns(),
 )
 
 embedding_models = Table(
@@ -130,14 +136,14 @@ embedding_models = Table(
     Column("model", Text, primary_key=True),
     Column("dimension", Integer),
     Column("current", Boolean),
-    _moment("created_at"),
+    moment("created_at"),
 )
 
 entities = Table(
     "entities",
     metadata,
-    _tenant(),
-    _id(),
+    tenant_column(),
+    id_column(),
     Column("declared", Boolean),
     Column("name", Text),
     Column("canonical_name", Text),
@@ -147,22 +153,22 @@ entities = Table(
     Column("payload", JSONB),
     Column("confidence", Double),
     Column("status", Text),
-    *_readers(),
-    _moment("first_seen"),
-    _moment("last_seen"),
+    *reader_columns(),
+    moment("first_seen"),
+    moment("last_seen"),
     Column("mention_records", Integer),
     Column("mention_occurrences", Integer),
     Column("mention_confidence", Double),
     Column("embedding", Vector()),
     Column("embedding_model", Text),
     Column("search", TSVECTOR),
-    *_times(),
+    *time_columns(),
 )
 
 entity_names = Table(
     "entity_names",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("canonical_name", Text, primary_key=True),
     Column("entity_id", UUID(), primary_key=True),
     Column("surface", Text),
@@ -173,16 +179,16 @@ def _record(name: str) -> Table:
     return Table(
         name,
         metadata,
-        _tenant(),
-        _id(),
+        tenant_column(),
+        id_column(),
         Column("title", Text),
         Column("summary", Text),
         Column("payload", JSONB),
         Column("confidence", Double),
         Column("status", Text),
-        *_readers(),
+        *reader_columns(),
         Column("search", TSVECTOR),
-        *_times(),
+        *time_columns(),
     )
 
 
@@ -193,8 +199,8 @@ outcomes = _record("outcomes")
 entity_links = Table(
     "entity_links",
     metadata,
-    _tenant(),
-    _id(),
+    tenant_column(),
+    id_column(),
     Column("entity_id", UUID()),
     Column("layer", Text),
     Column("target_id", UUID()),
@@ -203,18 +209,19 @@ entity_links = Table(
     Column("target_observation_id", UUID()),
     Column("target_procedure_id", UUID()),
     Column("target_outcome_id", UUID()),
+    Column("target_source_id", UUID()),
     Column("relationship", Text),
     Column("confidence", Double),
-    _moment("valid_from"),
-    _moment("valid_to"),
-    *_times(),
+    moment("valid_from"),
+    moment("valid_to"),
+    *time_columns(),
 )
 
 edges = Table(
     "edges",
     metadata,
-    _tenant(),
-    _id(),
+    tenant_column(),
+    id_column(),
     Column("type", Text),
     Column("source_memory_id", UUID()),
     Column("source_entity_id", UUID()),
@@ -222,7 +229,7 @@ edges = Table(
     Column("target_entity_id", UUID()),
     Column("confidence", Double),
     Column("co_reference_count", Integer),
-    *_times(),
+    *time_columns(),
     Column("migrated_from", UUID()),
     Column("claimed_confidence", Double),
 )
@@ -230,8 +237,8 @@ edges = Table(
 memory_acts = Table(
     "memory_acts",
     metadata,
-    _tenant(),
-    _id(),
+    tenant_column(),
+    id_column(),
     Column("memory_id", UUID()),
     Column("other_id", UUID()),
     Column("kind", Text),
@@ -241,14 +248,14 @@ memory_acts = Table(
     Column("role", Text),
     Column("user_id", Text),
     Column("request_id", Text),
-    _moment("at"),
-    _moment("undone_at"),
+    moment("at"),
+    moment("undone_at"),
 )
 
 memory_sketches = Table(
     "memory_sketches",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("scope", Text, primary_key=True),
     Column("memory_id", UUID(), primary_key=True),
     Column("model", Text, primary_key=True),
@@ -259,8 +266,8 @@ memory_sketches = Table(
 memory_reviews = Table(
     "memory_reviews",
     metadata,
-    _tenant(),
-    _id(),
+    tenant_column(),
+    id_column(),
     Column("memory_id", UUID()),
     Column("other_id", UUID()),
     Column("kind", Text),
@@ -269,8 +276,8 @@ memory_reviews = Table(
     Column("rule", Text),
     Column("guard", ARRAY(Text)),
     Column("status", Text),
-    _moment("created_at"),
-    _moment("decided_at"),
+    moment("created_at"),
+    moment("decided_at"),
     Column("decided_by", Text),
     Column("reason", Text),
 )
@@ -278,7 +285,7 @@ memory_reviews = Table(
 mentions = Table(
     "mentions",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("memory_id", UUID(), primary_key=True),
     Column("canonical_name", Text, primary_key=True),
     Column("entity_id", UUID()),
@@ -286,7 +293,7 @@ mentions = Table(
     Column("occurrences", Integer),
     Column("confidence", Double),
     Column("spans", ARRAY(Integer)),
-    _moment("seen"),
+    moment("seen"),
     Column("extractor", Text),
     Column("extractor_version", Integer),
 )
@@ -294,17 +301,17 @@ mentions = Table(
 extractions = Table(
     "extractions",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("memory_id", UUID(), primary_key=True),
     Column("extractor", Text),
     Column("extractor_version", Integer),
-    _moment("at"),
+    moment("at"),
 )
 
 entity_pairs = Table(
     "entity_pairs",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("entity_a", UUID(), primary_key=True),
     Column("entity_b", UUID(), primary_key=True),
     Column("records", Integer),
@@ -313,7 +320,7 @@ entity_pairs = Table(
 outbox_events = Table(
     "outbox_events",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("event_type", Text),
     Column("aggregate_type", Text),
@@ -322,31 +329,31 @@ outbox_events = Table(
     Column("payload", JSONB),
     Column("status", Text),
     Column("attempts", Integer),
-    _moment("available_at"),
+    moment("available_at"),
     Column("lease_token", UUID()),
-    _moment("lease_until"),
+    moment("lease_until"),
     Column("last_error", Text),
     Column("errors", JSONB),
     Column("superseded_by", BigInteger),
     Column("discard_reason", Text),
     Column("discarded_by", Text),
     Column("request_id", Text),
-    _moment("created_at"),
-    _moment("finished_at"),
+    moment("created_at"),
+    moment("finished_at"),
 )
 
 workers = Table(
     "workers",
     metadata,
-    _id(),
+    id_column(),
     Column("host", Text),
     Column("pid", Integer),
     Column("version", Text),
     Column("state", Text),
     Column("breaker", Text),
     Column("breaker_reason", Text),
-    _moment("started_at"),
-    _moment("last_seen"),
+    moment("started_at"),
+    moment("last_seen"),
     Column("done", BigInteger),
     Column("failed", BigInteger),
     Column("stale_acks", BigInteger),
@@ -355,17 +362,17 @@ workers = Table(
 projection_leases = Table(
     "projection_leases",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("token", UUID()),
     Column("worker_id", UUID()),
-    _moment("lease_until"),
+    moment("lease_until"),
 )
 
 graph_rebuilds = Table(
     "graph_rebuilds",
     metadata,
-    _tenant(),
-    _id(),
+    tenant_column(),
+    id_column(),
     Column("status", Text),
     Column("phase", Text),
     Column("user_id", Text),
@@ -378,32 +385,32 @@ graph_rebuilds = Table(
     Column("requested_by", Text),
     Column("request_id", Text),
     Column("error", Text),
-    _moment("created_at"),
-    _moment("started_at"),
-    _moment("heartbeat_at"),
-    _moment("finished_at"),
+    moment("created_at"),
+    moment("started_at"),
+    moment("heartbeat_at"),
+    moment("finished_at"),
 )
 
 graph_tombstones = Table(
     "graph_tombstones",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("aggregate_type", Text, primary_key=True),
     Column("aggregate_id", UUID(), primary_key=True),
     Column("version", BigInteger),
-    _moment("deleted_at"),
+    moment("deleted_at"),
 )
 
 graph_states = Table(
     "graph_states",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("epoch", Text),
     Column("next_epoch", Text),
     Column("doubt", Text),
-    _moment("doubted_at"),
-    _moment("verified_at"),
-    _moment("created_at"),
+    moment("doubted_at"),
+    moment("verified_at"),
+    moment("created_at"),
 )
 
 graph_servers = Table(
@@ -411,14 +418,14 @@ graph_servers = Table(
     metadata,
     Column("backend", Text, primary_key=True),
     Column("identity", Text),
-    _moment("watched_at"),
+    moment("watched_at"),
 )
 
 graph_verifications = Table(
     "graph_verifications",
     metadata,
-    _tenant(),
-    _id(),
+    tenant_column(),
+    id_column(),
     Column("repair", Boolean),
     Column("status", Text),
     Column("phase", Text),
@@ -437,30 +444,32 @@ graph_verifications = Table(
     Column("error", Text),
     Column("requested_by", Text),
     Column("request_id", Text),
-    _moment("created_at"),
-    _moment("started_at"),
-    _moment("heartbeat_at"),
-    _moment("finished_at"),
+    moment("created_at"),
+    moment("started_at"),
+    moment("heartbeat_at"),
+    moment("finished_at"),
 )
 
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,
-    _tenant(),
+    tenant_column(),
     Column("principal", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("request_hash", LargeBinary),
     Column("status", Integer),
     Column("body", LargeBinary),
-    _moment("created_at"),
+    moment("created_at"),
+    Column("record_ids", ARRAY(UUID())),
+    moment("erased_at"),
 )
 
 audit_log = Table(
     "audit_log",
     metadata,
-    _tenant(),
-    _id(),
-    _moment("at"),
+    tenant_column(),
+    id_column(),
+    moment("at"),
     Column("token_id", UUID()),
     Column("role", Text),
     Column("user_id", Text),

@@ -18,11 +18,14 @@ WITH put AS (
         valid_to timestamptz, search_text text, exact_key text
     )
     ON CONFLICT (tenant_id, id) DO NOTHING
-    RETURNING id, created_at, updated_at
+    RETURNING id, created_at, updated_at, visibility, user_id, reader_users, reader_groups
 ),
 vectors AS (
-    INSERT INTO memory_embeddings (tenant_id, memory_id, model, dimension, embedding)
-    SELECT %(tenant_id)s, put.id, %(model)s, %(dimension)s, given.embedding::vector
+    INSERT INTO memory_embeddings (
+        tenant_id, memory_id, model, dimension, embedding, visibility, user_id, reader_users, reader_groups
+    )
+    SELECT %(tenant_id)s, put.id, %(model)s, %(dimension)s, given.embedding::vector, put.visibility, put.user_id,
+           put.reader_users, put.reader_groups
     FROM unnest(%(ids)s::uuid[], %(vectors)s::text[]) AS given (id, embedding) JOIN put ON put.id = given.id
 ),
 events AS (

@@ -1,0 +1,328 @@
+"""Where memories come from and what becomes of them: sources, evidence, corrections, erasures, acts on entities."""
+
+from __future__ import annotations
+
+from alembic import op
+from rls import IS_STEWARD, SAME_TENANT, VISIBLE_OR_STEWARD, enable_tenancy, seen_one
+
+revision = "0008"
+down_revision = "0007"
+branch_labels = None
+depends_on = None
+
+_READERS = """
+    visibility text NOT NULL CHECK (visibility IN ('tenant', 'private', 'restricted')),
+    user_id text,
+    reader_users text[] NOT NULL DEFAULT '{}',
+    reader_groups text[] NOT NULL DEFAULT '{}'
+"""
+_ACTOR = "token_id uuid, role text NOT NULL, acting_user text, request_id text"
+_ADMIN = f"(SELECT current_setting('memory_os.role', true)) = 'admin' OR {IS_STEWARD}"
+_LAYERS = ("entity", "memory", "observation", "procedure", "outcome")
+
+
+def upgrade() -> None:
+    """Make the tables."""
+    _sources()
+    _evidence()
+    _sharing()
+    _links_to_sources()
+    _corrections()
+    _entity_acts()
+    _erasures()
+
+
+def downgrade() -> None:
+    """Drop them. Links to sources go too, since nothing is at their other end any more."""
+    op.execute("ALTER TABLE idempotency_keys DROP COLUMN erased_at, DROP COLUMN record_ids")
+    for table in ("erasures", "entity_acts", "corrections"):
+        op.execute(f"DROP TABLE {table} CASCADE")
+    op.execute("ALTER TABLE entity_links NO FORCE ROW LEVEL SECURITY")
+    op.execute("DELETE FROM entity_links WHERE layer = 'source'")
+    op.execute("ALTER TABLE entity_links FORCE ROW LEVEL SECURITY")
+    _link_policy("")
+    op.execute("ALTER TABLE entity_links DROP COLUMN target_source_id")
+    _link_layers(_LAYERS)
+    for table in ("evidence", "passage_embeddings", "passages", "sources"):
+        op.execute(f"DROP TABLE {table} CASCADE")
+    op.execute("DROP FUNCTION support_readers()")
+    op.execute("DROP FUNCTION passage_readers()")
+
+
+def _sources() -> None:
+    op.execute(f"""
+    CREATE TABLE sources (
+        tenant_id uuid NOT NULL REFERENCES tenants (tenant_id),
+        id uuid NOT NULL,
+        kind text NOT NULL CHECK (kind IN ('document', 'conversation', 'task', 'code_change', 'url', 'manual')),
+        title text NOT NULL CHECK (title <> ''),
+        uri text,
+        author text,
+        source_date timestamptz,
+        metadata jsonb NOT NULL DEFAULT '{{}}' CHECK (jsonb_typeof(metadata) = 'object'),
+        {_READERS},
+        created_by uuid,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        updated_at timestamptz NOT NULL DEFAULT now(),
+        version bigint NOT NULL DEFAULT 1,
+        PRIMARY KEY (tenant_id, id),
+        CHECK (visibility <> 'private' OR user_id IS NOT NULL)
+    )""")
+    op.execute("CREATE INDEX sources_by_time ON sources (tenant_id, created_at, id)")
+    enable_tenancy("sources", seen=VISIBLE_OR_STEWARD, worker_grants="SELECT")
+    # Passages, their vectors and evidence carry the readers of their source, so that a search needs no look-up.
+    op.execute(f"""
+    CREATE TABLE passages (
+        tenant_id uuid NOT NULL,
+        id uuid NOT NULL,
+        source_id uuid NOT NULL,
+        ordinal int NOT NULL CHECK (ordinal >= 0),
+        text text NOT NULL CHECK (text <> ''),
+        locator jsonb NOT NULL DEFAULT '{{}}' CHECK (jsonb_typeof(locator) = 'object'),
+        {_READERS},
+        search tsvector NOT NULL,
+        embedding_model text,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (tenant_id, id),
+        FOREIGN KEY (tenant_id, source_id) REFERENCES sources (tenant_id, id) ON DELETE CASCADE
+    )""")
+    op.execute("CREATE UNIQUE INDEX passages_in_order ON passages (tenant_id, source_id, ordinal)")
+    op.execute("CREATE INDEX passages_without_vector ON passages (tenant_id, id) WHERE embedding_model IS NULL")
+    enable_tenancy("passages", seen=VISIBLE_OR_STEWARD, owner=SAME_TENANT, worker_grants="SELECT, UPDATE")
+    op.execute(f"""
+    CREATE TABLE passage_embeddings (
+        tenant_id uuid NOT NULL,
+        passage_id uuid NOT NULL,
+        source_id uuid NOT NULL,
+        model text NOT NULL,
+        dimension int NOT NULL CHECK (dimension = vector_dims(embedding)),
+        embedding vector NOT NULL,
+        {_READERS},
+        PRIMARY KEY (tenant_id, passage_id, model),
+        FOREIGN KEY (tenant_id, passage_id) REFERENCES passages (tenant_id, id) ON DELETE CASCADE
+    )""")
+    op.execute("ALTER TABLE passage_embeddings ALTER COLUMN embedding SET STORAGE PLAIN")
+    op.execute("CREATE INDEX passage_embeddings_by_source ON passage_embeddings (tenant_id, source_id)")
+    enable_tenancy("passage_embeddings", seen=VISIBLE_OR_STEWARD, owner=SAME_TENANT)
+
+
+def _evidence() -> None:
+    """Make the evidence. What was withdrawn outlives its source, so only living evidence has a foreign key to it."""
+    op.execute(f"""
+    CREATE TABLE evidence (
+        tenant_id uuid NOT NULL,
+        id uuid NOT NULL,
+        memory_id uuid NOT NULL,
+        source_id uuid NOT NULL,
+        passage_id uuid,
+        support text NOT NULL CHECK (support IN ('states', 'supports', 'contradicts', 'mentions')),
+        confidence double precision NOT NULL DEFAULT 1 CHECK (confidence BETWEEN 0 AND 1),
+        quote_start int,
+        quote_end int,
+        {_ACTOR},
+        at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        withdrawn_at timestamptz,
+        withdrawn_because text CHECK (withdrawn_because IN ('source_deleted', 'withdrawn')),
+        living_source_id uuid GENERATED ALWAYS AS (CASE WHEN withdrawn_at IS NULL THEN source_id END) STORED,
+        {_READERS},
+        PRIMARY KEY (tenant_id, id),
+        CHECK ((withdrawn_at IS NULL) = (withdrawn_because IS NULL)),
+        CHECK ((quote_start IS NULL) = (quote_end IS NULL)),
+        CHECK (quote_start IS NULL OR (quote_start >= 0 AND quote_start < quote_end AND passage_id IS NOT NULL)),
+        FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, id) ON DELETE CASCADE,
+        FOREIGN KEY (tenant_id, living_source_id) REFERENCES sources (tenant_id, id),
+        FOREIGN KEY (tenant_id, passage_id) REFERENCES passages (tenant_id, id) ON DELETE SET NULL (passage_id)
+    )""")
+    op.execute(
+        "CREATE UNIQUE INDEX evidence_once ON evidence "
+        "(tenant_id, memory_id, source_id, passage_id, support, quote_start, quote_end) NULLS NOT DISTINCT "
+        "WHERE withdrawn_at IS NULL"
+    )
+    op.execute("CREATE INDEX evidence_by_source ON evidence (tenant_id, source_id, memory_id)")
+    op.execute("CREATE INDEX evidence_by_passage ON evidence (tenant_id, passage_id) WHERE passage_id IS NOT NULL")
+    enable_tenancy(
+        "evidence",
+        seen=f"{VISIBLE_OR_STEWARD} AND {seen_one('memories', 'evidence', 'memory_id')}",
+        owner=SAME_TENANT,
+        worker_grants="SELECT",
+    )
+
+
+def _sharing() -> None:
+    """Give passages and evidence the readers of their source, and refuse a source that the writer may not read.
+
+    A foreign key alone would tell that it exists: it passes row-level security by.
+    """
+    op.execute("""
+    CREATE FUNCTION passage_readers() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        SELECT s.visibility, s.user_id, s.reader_users, s.reader_groups
+        INTO NEW.visibility, NEW.user_id, NEW.reader_users, NEW.reader_groups
+        FROM sources AS s WHERE s.tenant_id = NEW.tenant_id AND s.id = NEW.source_id;
+        IF NOT FOUND THEN
+            RAISE foreign_key_violation USING MESSAGE = 'there is no such source';
+        END IF;
+        RETURN NEW;
+    END $$""")
+    op.execute("""
+    CREATE FUNCTION support_readers() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NEW.withdrawn_at IS NOT NULL THEN
+            RETURN NEW;  -- it comes back from an export, with the readers that it had
+        END IF;
+        SELECT s.visibility, s.user_id, s.reader_users, s.reader_groups
+        INTO NEW.visibility, NEW.user_id, NEW.reader_users, NEW.reader_groups
+        FROM sources AS s
+        WHERE s.tenant_id = NEW.tenant_id AND s.id = NEW.source_id
+          AND (NEW.passage_id IS NULL OR EXISTS (
+              SELECT 1 FROM passages AS p
+              WHERE p.tenant_id = s.tenant_id AND p.id = NEW.passage_id AND p.source_id = s.id));
+        IF NOT FOUND THEN
+            RAISE foreign_key_violation USING MESSAGE = 'there is no such source';
+        END IF;
+        RETURN NEW;
+    END $$""")
+    for table, function in (("passages", "passage_readers"), ("evidence", "support_readers")):
+        op.execute(f"ALTER FUNCTION {function}() OWNER TO memory_os_owner")
+        op.execute(f"CREATE TRIGGER {function} BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {function}()")
+    op.execute(
+        "CREATE TRIGGER passage_vector_readers BEFORE INSERT ON passage_embeddings "
+        "FOR EACH ROW EXECUTE FUNCTION passage_readers()"
+    )
+    for table in ("passages", "passage_embeddings", "evidence"):
+        op.execute(
+            f"CREATE TRIGGER share_readers_with_{table} "
+            "AFTER UPDATE OF visibility, user_id, reader_users, reader_groups ON sources "
+            f"FOR EACH ROW EXECUTE FUNCTION share_readers('{table}', 'source_id')"
+        )
+
+
+def _links_to_sources() -> None:
+    _link_layers((*_LAYERS, "source"))
+    op.execute(
+        "ALTER TABLE entity_links ADD COLUMN target_source_id uuid "
+        "GENERATED ALWAYS AS (CASE WHEN layer = 'source' THEN target_id END) STORED, "
+        "ADD CONSTRAINT entity_links_source FOREIGN KEY (tenant_id, target_source_id) "
+        "REFERENCES sources (tenant_id, id) ON DELETE CASCADE"
+    )
+    _link_policy(
+        f" AND (entity_links.target_source_id IS NULL OR {seen_one('sources', 'entity_links', 'target_source_id')})"
+    )
+
+
+def _link_layers(layers: tuple[str, ...]) -> None:
+    words = ", ".join(f"'{layer}'" for layer in layers)
+    op.execute("ALTER TABLE entity_links DROP CONSTRAINT entity_links_layer_check")
+    op.execute(f"ALTER TABLE entity_links ADD CONSTRAINT entity_links_layer_check CHECK (layer IN ({words}))")
+
+
+def _link_policy(more: str) -> None:
+    ends = {
+        "target_entity_id": "entities",
+        "target_memory_id": "memories",
+        "target_observation_id": "observations",
+        "target_procedure_id": "procedures",
+        "target_outcome_id": "outcomes",
+    }
+    parts = [SAME_TENANT, seen_one("entities", "entity_links", "entity_id")]
+    parts += [
+        f"(entity_links.{column} IS NULL OR {seen_one(table, 'entity_links', column)})"
+        for column, table in ends.items()
+    ]
+    seen = " AND ".join(parts) + more
+    op.execute(f"ALTER POLICY entity_links_app ON entity_links USING ({seen}) WITH CHECK ({seen})")
+
+
+def _corrections() -> None:
+    op.execute("""
+    CREATE TABLE corrections (
+        tenant_id uuid NOT NULL,
+        id uuid NOT NULL,
+        memory_id uuid NOT NULL,
+        kind text NOT NULL CHECK (kind IN ('replace_text', 'wrong_label', 'wrong_entity', 'wrong_date', 'dispute',
+                                           'retract')),
+        proposal jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(proposal) = 'object'),
+        reason text NOT NULL CHECK (reason <> ''),
+        source_id uuid,
+        retrieval_id uuid,
+        memory_version bigint NOT NULL,
+        status text NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'applied', 'rejected')),
+        proposed_by uuid,
+        proposed_role text NOT NULL,
+        proposed_user text,
+        request_id text,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        decided_at timestamptz,
+        decided_by uuid,
+        decided_role text,
+        decided_user text,
+        decision_reason text,
+        act_id uuid,
+        result_id uuid,
+        PRIMARY KEY (tenant_id, id),
+        CHECK ((status = 'open') = (decided_at IS NULL)),
+        CHECK ((status = 'applied') = (act_id IS NOT NULL)),
+        FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, id) ON DELETE CASCADE,
+        FOREIGN KEY (tenant_id, source_id) REFERENCES sources (tenant_id, id) ON DELETE SET NULL (source_id),
+        FOREIGN KEY (tenant_id, result_id) REFERENCES memories (tenant_id, id) ON DELETE SET NULL (result_id)
+    )""")
+    op.execute("CREATE INDEX corrections_by_memory ON corrections (tenant_id, memory_id, created_at)")
+    op.execute("CREATE INDEX corrections_by_result ON corrections (tenant_id, result_id) WHERE result_id IS NOT NULL")
+    op.execute("CREATE INDEX corrections_by_source ON corrections (tenant_id, source_id) WHERE source_id IS NOT NULL")
+    op.execute("CREATE INDEX corrections_by_time ON corrections (tenant_id, created_at, id)")
+    enable_tenancy(
+        "corrections", seen=f"{SAME_TENANT} AND {seen_one('memories', 'corrections', 'memory_id')}", worker_grants=""
+    )
+
+
+def _entity_acts() -> None:
+    """Make the acts on entities: `before` holds the rows as they were, so that an undo restores exactly these."""
+    op.execute("""
+    CREATE TABLE entity_acts (
+        tenant_id uuid NOT NULL,
+        id uuid NOT NULL,
+        entity_id uuid NOT NULL,
+        other_id uuid,
+        kind text NOT NULL CHECK (kind IN ('merge', 'split', 'undo')),
+        detail jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(detail) = 'object'),
+        before jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(before) = 'object'),
+        token_id uuid,
+        role text NOT NULL,
+        user_id text,
+        request_id text,
+        at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        undone_at timestamptz,
+        PRIMARY KEY (tenant_id, id),
+        FOREIGN KEY (tenant_id, entity_id) REFERENCES entities (tenant_id, id) ON DELETE CASCADE
+    )""")
+    op.execute("CREATE INDEX entity_acts_by_entity ON entity_acts (tenant_id, entity_id, at, id)")
+    op.execute("CREATE INDEX entity_acts_by_other ON entity_acts (tenant_id, other_id, at) WHERE other_id IS NOT NULL")
+    enable_tenancy(
+        "entity_acts", seen=f"{SAME_TENANT} AND {seen_one('entities', 'entity_acts', 'entity_id')}", worker_grants=""
+    )
+
+
+def _erasures() -> None:
+    """Make the receipts of erasures: ids and counts, and of a user's only a digest; nothing of what was erased."""
+    op.execute(f"""
+    CREATE TABLE erasures (
+        tenant_id uuid NOT NULL REFERENCES tenants (tenant_id) ON DELETE CASCADE,
+        id uuid NOT NULL,
+        subject_type text NOT NULL CHECK (subject_type IN ('memory', 'source', 'user')),
+        subject text NOT NULL,
+        record_ids uuid[] NOT NULL,
+        places jsonb NOT NULL CHECK (jsonb_typeof(places) = 'array'),
+        position bigint NOT NULL DEFAULT 0,
+        {_ACTOR},
+        at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        PRIMARY KEY (tenant_id, id)
+    )""")
+    op.execute("CREATE INDEX erasures_by_time ON erasures (tenant_id, at, id)")
+    enable_tenancy(
+        "erasures", seen=f"{SAME_TENANT} AND ({_ADMIN})", written=SAME_TENANT, app="SELECT, INSERT", worker_grants=""
+    )
+    # Answers are kept sealed, so that the records in them have to be told beside them.
+    op.execute(
+        "ALTER TABLE idempotency_keys ADD COLUMN record_ids uuid[] NOT NULL DEFAULT '{}', "
+        "ADD COLUMN erased_at timestamptz"
+    )
