@@ -118,7 +118,7 @@ def faults_of(world: World, question: Json, pack: Json) -> list[str]:
         if world.key_of(items.get(key, {}).get("superseded_by") or "none") != newer:
             faults.append(f"{key} does not say that {newer} took its place")
     for pair in question.get("conflict", ()):
-        conflicts = [sorted(world.key_of(ident) for ident in one["ids"]) for one in pack["conflicts"]]
+        conflicts = [sorted(world.key_of(ident) for ident in one["items"]) for one in pack["conflicts"]]
         if sorted(pair) not in conflicts:
             faults.append(f"the conflict of {' and '.join(pair)} is not told")
     for earlier, later in question.get("before", ()):

@@ -23,7 +23,7 @@ MEMORY = (
     "INSERT INTO memories (tenant_id, id, label, layer, text, search, embedding_model) VALUES "
     "(%s, %s, 'Attribute', 'identity', %s, to_tsvector('english', %s) || to_tsvector('simple', %s), 'm')"
 )
-EMBEDDING = "INSERT INTO memory_embeddings VALUES (%s, %s, 'm', 384, %s)"
+EMBEDDING = "INSERT INTO memory_embeddings VALUES (%s, %s, 'm', 384, %s, 'tenant')"
 EVENT = (
     "INSERT INTO outbox_events (tenant_id, event_type, aggregate_type, aggregate_id, version) "
     "VALUES (%s, 'GRAPH_UPSERT', 'memory', %s, 1)"
@@ -87,9 +87,10 @@ def raw_copy(on: Stores, size: int, seconds: float) -> float:
                 for ident, words in rows:
                     vector = " ".join(sorted(set(words.replace(":", "").split())))
                     copy.write_row((on.tenant_id, ident, "Attribute", "identity", words, vector, "m"))
-            with cursor.copy("COPY memory_embeddings FROM STDIN") as copy:
+            columns = "tenant_id, memory_id, model, dimension, embedding, visibility"
+            with cursor.copy(f"COPY memory_embeddings ({columns}) FROM STDIN") as copy:
                 for ident, _ in rows:
-                    copy.write_row((on.tenant_id, ident, "m", 384, VECTOR))
+                    copy.write_row((on.tenant_id, ident, "m", 384, VECTOR, "tenant"))
             with cursor.copy(
                 "COPY outbox_events (tenant_id, event_type, aggregate_type, aggregate_id, version) FROM STDIN"
             ) as copy:

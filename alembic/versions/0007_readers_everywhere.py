@@ -85,10 +85,13 @@ def upgrade() -> None:
         f"WITH CHECK (({SAME_TENANT}) OR {IS_ROOT})"
     )
     _audit_contents()
+    _looking_first()
 
 
 def downgrade() -> None:
     """Widen the policies again; what people wrote stays in the audit log."""
+    op.execute("DROP FUNCTION vector_of_seen() CASCADE")
+    op.execute("DROP FUNCTION superseded_by_seen() CASCADE")
     op.execute("ALTER TABLE audit_log NO FORCE ROW LEVEL SECURITY")
     op.execute("ALTER TABLE audit_contents NO FORCE ROW LEVEL SECURITY")
     op.execute(
@@ -202,3 +205,31 @@ def _audit_contents() -> None:
     )
     op.execute("ALTER TABLE audit_contents FORCE ROW LEVEL SECURITY")
     op.execute("ALTER TABLE audit_log FORCE ROW LEVEL SECURITY")
+
+
+def _looking_first() -> None:
+    """Refuse to point at a memory that the writer may not read, as at one that is not there.
+
+    A foreign key alone would tell that it exists: it passes row-level security by. The check comes after the row and
+    not before it, since a memory and what is made of it are stored by one statement; and among triggers after a row
+    the names decide, so that "A" comes before the key's own "RI_ConstraintTrigger".
+    """
+    for function, table, condition in (
+        ("vector_of_seen", "memory_embeddings", "s.id = NEW.memory_id"),
+        ("superseded_by_seen", "memories", "s.id = NEW.superseded_by"),
+    ):
+        op.execute(f"""
+        CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM 1 FROM memories AS s WHERE s.tenant_id = NEW.tenant_id AND {condition};
+            IF NOT FOUND THEN
+                RAISE foreign_key_violation USING MESSAGE = 'there is no such memory';
+            END IF;
+            RETURN NULL;
+        END $$""")
+        op.execute(f"ALTER FUNCTION {function}() OWNER TO memory_os_owner")
+        column = "memory_id" if table == "memory_embeddings" else "superseded_by"
+        op.execute(
+            f'CREATE TRIGGER "A_{function}" AFTER INSERT OR UPDATE OF {column} ON {table} '
+            f"FOR EACH ROW WHEN (NEW.{column} IS NOT NULL) EXECUTE FUNCTION {function}()"
+        )

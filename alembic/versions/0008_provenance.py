@@ -19,6 +19,15 @@ _READERS = """
 _ACTOR = "token_id uuid, role text NOT NULL, acting_user text, request_id text"
 _ADMIN = f"(SELECT current_setting('memory_os.role', true)) = 'admin' OR {IS_STEWARD}"
 _LAYERS = ("entity", "memory", "observation", "procedure", "outcome")
+_ERASING = (
+    ("DELETE", "retrieval_edges"),
+    ("DELETE", "retrieval_feedback"),
+    ("UPDATE (user_id, target_id, detail)", "audit_log"),
+    ("UPDATE (content, user_id, reader_users)", "audit_contents"),
+    ("UPDATE (user_id, requested_by)", "graph_rebuilds"),
+    ("UPDATE (sample, requested_by, status, phase)", "graph_verifications"),
+)
+"""What an erasure does to tables whose rows nothing else changes or deletes for a client."""
 
 
 def upgrade() -> None:
@@ -30,11 +39,17 @@ def upgrade() -> None:
     _corrections()
     _entity_acts()
     _erasures()
+    _erasing()
 
 
 def downgrade() -> None:
     """Drop them. Links to sources go too, since nothing is at their other end any more."""
+    for layer in _LAYERS:
+        op.execute(f"DROP INDEX entity_links_to_{layer}")
+    for granted, table in _ERASING:
+        op.execute(f"REVOKE {granted} ON {table} FROM memory_os_app")
     op.execute("ALTER TABLE idempotency_keys DROP COLUMN erased_at, DROP COLUMN record_ids")
+    op.execute("REVOKE UPDATE (lease_until) ON projection_leases FROM memory_os_app")
     for table in ("erasures", "entity_acts", "corrections"):
         op.execute(f"DROP TABLE {table} CASCADE")
     op.execute("ALTER TABLE entity_links NO FORCE ROW LEVEL SECURITY")
@@ -45,8 +60,8 @@ def downgrade() -> None:
     _link_layers(_LAYERS)
     for table in ("evidence", "passage_embeddings", "passages", "sources"):
         op.execute(f"DROP TABLE {table} CASCADE")
-    op.execute("DROP FUNCTION support_readers()")
-    op.execute("DROP FUNCTION passage_readers()")
+    for function in ("support_readers", "passage_readers", "passage_seen", "corrected_by_seen"):
+        op.execute(f"DROP FUNCTION {function}()")
 
 
 def _sources() -> None:
@@ -156,6 +171,11 @@ def _sharing() -> None:
     op.execute("""
     CREATE FUNCTION passage_readers() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
+        IF TG_OP = 'UPDATE' THEN
+            IF NEW.source_id = OLD.source_id THEN
+                RETURN NEW;
+            END IF;
+        END IF;
         SELECT s.visibility, s.user_id, s.reader_users, s.reader_groups
         INTO NEW.visibility, NEW.user_id, NEW.reader_users, NEW.reader_groups
         FROM sources AS s WHERE s.tenant_id = NEW.tenant_id AND s.id = NEW.source_id;
@@ -167,8 +187,23 @@ def _sharing() -> None:
     op.execute("""
     CREATE FUNCTION support_readers() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
+        IF TG_OP = 'UPDATE' THEN
+            IF NEW.passage_id IS NULL THEN
+                NEW.quote_start := NULL;  -- its words go with the passage
+                NEW.quote_end := NULL;
+            END IF;
+            IF NEW.source_id = OLD.source_id AND (NEW.passage_id IS NULL OR NEW.passage_id = OLD.passage_id)
+               AND (NEW.withdrawn_at IS NOT NULL OR OLD.withdrawn_at IS NULL) THEN
+                RETURN NEW;  -- it is withdrawn, or its passage has gone
+            END IF;
+        END IF;
         IF NEW.withdrawn_at IS NOT NULL THEN
-            RETURN NEW;  -- it comes back from an export, with the readers that it had
+            -- It comes back from an export, with the readers that it had.
+            IF NEW.passage_id IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM passages AS p WHERE p.tenant_id = NEW.tenant_id AND p.id = NEW.passage_id) THEN
+                RAISE foreign_key_violation USING MESSAGE = 'there is no such source';
+            END IF;
+            RETURN NEW;
         END IF;
         SELECT s.visibility, s.user_id, s.reader_users, s.reader_groups
         INTO NEW.visibility, NEW.user_id, NEW.reader_users, NEW.reader_groups
@@ -182,12 +217,31 @@ def _sharing() -> None:
         END IF;
         RETURN NEW;
     END $$""")
-    for table, function in (("passages", "passage_readers"), ("evidence", "support_readers")):
+    for table, function, columns in (
+        ("passages", "passage_readers", "source_id"),
+        ("passage_embeddings", "passage_readers", "source_id"),
+        ("evidence", "support_readers", "source_id, passage_id, withdrawn_at"),
+    ):
         op.execute(f"ALTER FUNCTION {function}() OWNER TO memory_os_owner")
-        op.execute(f"CREATE TRIGGER {function} BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {function}()")
+        op.execute(
+            f"CREATE TRIGGER {function} BEFORE INSERT OR UPDATE OF {columns} ON {table} "
+            f"FOR EACH ROW EXECUTE FUNCTION {function}()"
+        )
+    # After the row, since passages and their vectors may be stored by one statement; "A" comes before the key's own.
+    op.execute("""
+    CREATE FUNCTION passage_seen() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM 1 FROM passages AS p
+        WHERE p.tenant_id = NEW.tenant_id AND p.id = NEW.passage_id AND p.source_id = NEW.source_id;
+        IF NOT FOUND THEN
+            RAISE foreign_key_violation USING MESSAGE = 'there is no such passage';
+        END IF;
+        RETURN NULL;
+    END $$""")
+    op.execute("ALTER FUNCTION passage_seen() OWNER TO memory_os_owner")
     op.execute(
-        "CREATE TRIGGER passage_vector_readers BEFORE INSERT ON passage_embeddings "
-        "FOR EACH ROW EXECUTE FUNCTION passage_readers()"
+        'CREATE TRIGGER "A_passage_seen" AFTER INSERT OR UPDATE OF passage_id, source_id ON passage_embeddings '
+        "FOR EACH ROW EXECUTE FUNCTION passage_seen()"
     )
     for table in ("passages", "passage_embeddings", "evidence"):
         op.execute(
@@ -273,6 +327,31 @@ def _corrections() -> None:
     enable_tenancy(
         "corrections", seen=f"{SAME_TENANT} AND {seen_one('memories', 'corrections', 'memory_id')}", worker_grants=""
     )
+    # Whoever sees the memory sees what was said of it, though not each source; to name one, it has to be seen.
+    op.execute("""
+    CREATE FUNCTION corrected_by_seen() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        old_source uuid; old_result uuid;
+    BEGIN
+        IF TG_OP = 'UPDATE' THEN
+            old_source := OLD.source_id;
+            old_result := OLD.result_id;
+        END IF;
+        IF NEW.source_id IS DISTINCT FROM old_source AND NEW.source_id IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM sources AS s WHERE s.tenant_id = NEW.tenant_id AND s.id = NEW.source_id) THEN
+            RAISE foreign_key_violation USING MESSAGE = 'there is no such source';
+        END IF;
+        IF NEW.result_id IS DISTINCT FROM old_result AND NEW.result_id IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM memories AS m WHERE m.tenant_id = NEW.tenant_id AND m.id = NEW.result_id) THEN
+            RAISE foreign_key_violation USING MESSAGE = 'there is no such memory';
+        END IF;
+        RETURN NEW;
+    END $$""")
+    op.execute("ALTER FUNCTION corrected_by_seen() OWNER TO memory_os_owner")
+    op.execute(
+        "CREATE TRIGGER corrected_by_seen BEFORE INSERT OR UPDATE OF source_id, result_id ON corrections "
+        "FOR EACH ROW EXECUTE FUNCTION corrected_by_seen()"
+    )
 
 
 def _entity_acts() -> None:
@@ -297,6 +376,8 @@ def _entity_acts() -> None:
     )""")
     op.execute("CREATE INDEX entity_acts_by_entity ON entity_acts (tenant_id, entity_id, at, id)")
     op.execute("CREATE INDEX entity_acts_by_other ON entity_acts (tenant_id, other_id, at) WHERE other_id IS NOT NULL")
+    # To put an entity back with the counts of its mentions, nobody may derive any meanwhile: the lease is locked.
+    op.execute("GRANT UPDATE (lease_until) ON projection_leases TO memory_os_app")
     enable_tenancy(
         "entity_acts", seen=f"{SAME_TENANT} AND {seen_one('entities', 'entity_acts', 'entity_id')}", worker_grants=""
     )
@@ -325,4 +406,23 @@ def _erasures() -> None:
     op.execute(
         "ALTER TABLE idempotency_keys ADD COLUMN record_ids uuid[] NOT NULL DEFAULT '{}', "
         "ADD COLUMN erased_at timestamptz"
+    )
+
+
+def _erasing() -> None:
+    """Let an erasure reach every copy, and look up what goes with a row by the column of its foreign key.
+
+    Without these, each of fifty thousand memories had all of its tenant's links read.
+    """
+    for granted, table in _ERASING:
+        op.execute(f"GRANT {granted} ON {table} TO memory_os_app")
+    op.execute("GRANT UPDATE (acting_user) ON erasures TO memory_os_app")
+    for layer in (*_LAYERS, "source"):
+        column = f"target_{layer}_id"
+        op.execute(
+            f"CREATE INDEX entity_links_to_{layer} ON entity_links (tenant_id, {column}) WHERE {column} IS NOT NULL"
+        )
+    op.execute("CREATE INDEX evidence_by_memory ON evidence (tenant_id, memory_id)")
+    op.execute(
+        "CREATE INDEX evidence_living ON evidence (tenant_id, living_source_id) WHERE living_source_id IS NOT NULL"
     )

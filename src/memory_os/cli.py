@@ -18,6 +18,7 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+HOME = typer.Option(help="The folder of `memory-os up`, running or not; default: the database of the settings.")
 
 
 @cli.command()
@@ -141,6 +142,88 @@ def reembed() -> None:
     typer.echo(f"{asyncio.run(go())} memories wait for the workers")
 
 
+@cli.command("export")
+def export_tenant(
+    tenant: Annotated[UUID, typer.Option(help="Whose records.")],
+    to: Annotated[Path, typer.Option(help="File to write; - is standard output.")],
+    home: Annotated[Path | None, HOME] = None,
+) -> None:
+    """Write all that is durable of a tenant as lines of JSON, without vectors, with OWNER_DATABASE_URL.
+
+    Example: memory-os export --tenant 0190d6f2-8c1f-7cc3-98c4-dc0c0c07398f --to north.jsonl
+    """
+    from memory_os.settings import load_settings
+    from memory_os.transfer import commands
+
+    with commands.database_url(home, lambda: load_settings().owner_url()) as url:
+        _tell(commands.export_tenant(url, tenant, to))
+
+
+@cli.command("import")
+def import_tenant(
+    tenant: Annotated[UUID, typer.Option(help="The tenant that gets the records; it has to be there.")],
+    source: Annotated[Path, typer.Option("--from", help="File that an export has written; - is standard input.")],
+    home: Annotated[Path | None, HOME] = None,
+) -> None:
+    """Read an export into a tenant: all of it or, with one line that names the fault, nothing.
+
+    Example: memory-os import --tenant 0190d6f2-8c1f-7cc3-98c4-dc0c0c07398f --from north.jsonl
+    """
+    from memory_os.app import build_embedder
+    from memory_os.outbox.events import Outbox
+    from memory_os.settings import load_settings
+    from memory_os.transfer import commands
+
+    settings = load_settings()
+    outbox = Outbox(enabled=settings.enable_graph_memory or home is not None)  # a home has a graph
+    with commands.database_url(home, settings.owner_url) as url:
+        _tell(commands.import_tenant(url, tenant, source, build_embedder(settings), outbox))
+
+
+@cli.command()
+def backup(
+    to: Annotated[Path, typer.Option(help="File to write.")],
+    home: Annotated[Path | None, HOME] = None,
+) -> None:
+    """Dump the whole database while writes go on, with OWNER_DATABASE_URL. The graph is not in it: it is derived.
+
+    Example: memory-os backup --to memory_os.dump --home .memory-os
+    """
+    from memory_os.backup.dumping import back_up
+    from memory_os.settings import load_settings
+    from memory_os.transfer.commands import database_url
+
+    with database_url(home, lambda: load_settings().owner_url()) as url:
+        service = load_settings().database_url if home is None else None
+        _tell(back_up(url, to, service.get_secret_value() if service else None))
+
+
+@cli.command()
+def restore(
+    source: Annotated[Path, typer.Option("--from", help="File that a backup has written.")],
+    home: Annotated[Path | None, typer.Option(help="Empty or new folder for `memory-os up`.")] = None,
+    url: Annotated[str | None, typer.Option(help="Empty database of a server of yours, as a superuser.")] = None,
+) -> None:
+    """Restore a backup into an empty home or an empty database, and bring its schema up to date.
+
+    Example: memory-os restore --from memory_os.dump --home restored
+    """
+    from memory_os.backup.restoring import restore_home, restore_url
+
+    if home is not None and url is None:
+        _tell(restore_home(home, source))
+    elif url is not None and home is None:
+        _tell(restore_url(url, source))
+    else:
+        raise StartupError("name either --home or --url: where the backup is restored to")
+
+
+def _tell(lines: list[str]) -> None:
+    """Print on standard error: standard output may be the file."""
+    for line in lines:
+        typer.echo(line, err=True)
+
+
 token_cli = typer.Typer(help="Tokens of the instance itself.", no_args_is_help=True)
 tenant_cli = typer.Typer(help="Tenants.", no_args_is_help=True)
 cli.add_typer(token_cli, name="token")
@@ -148,6 +231,8 @@ cli.add_typer(tenant_cli, name="tenant")
 graph_cli = typer.Typer(help="Compare, mend and rebuild graphs.", no_args_is_help=True)
 cli.add_typer(graph_cli, name="graph")
 TENANT = typer.Option(help="Only this tenant's graph; default: all.")
+erase_cli = typer.Typer(help="Erasures.", no_args_is_help=True)
+cli.add_typer(erase_cli, name="erase")
 
 
 @token_cli.command("create-root")
@@ -231,6 +316,33 @@ def rebuild_graph(
     from memory_os_workers.commands import rebuild
 
     sys.exit(asyncio.run(rebuild(load_settings(), tenant, user, follow=follow)))
+
+
+@erase_cli.command("verify")
+def verify_erasure(
+    receipt: Annotated[UUID, typer.Option(help="Id of the receipt that the erasure gave.")],
+    tenant: Annotated[UUID | None, typer.Option(help="Whose it is; default: found by the receipt.")] = None,
+    text: Annotated[
+        str | None, typer.Option(help="A text that must be nowhere, or - to read it from standard input.")
+    ] = None,
+) -> None:
+    """Search every table and the graph for what was erased, with OWNER_DATABASE_URL; exit code 1 if anything is left.
+
+    Example: memory-os erase verify --receipt 0190d6f2-8c1f-7cc3-98c4-dc0c0c07398f --text - < sentence.txt
+    """
+    from memory_os.app import build_graph
+    from memory_os.erasure import commands
+    from memory_os.settings import load_settings
+
+    settings = load_settings()
+    graph = build_graph(settings)
+    if graph is not None and settings.graph_backend == "networkx":
+        raise StartupError(
+            "GRAPH_BACKEND=networkx lives in the API's process: stop that, and repeat this with "
+            "ENABLE_GRAPH_MEMORY=false for the tables; then search the files of GRAPH_DIR"
+        )
+    backend = None if graph is None else graph.backend
+    sys.exit(commands.verify(settings.owner_url(), backend, receipt, tenant, text, typer.echo))
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ MemoryOSError
 │   ├── IdempotencyError       409  idempotency-key-reused
 │   ├── RebuildRunningError    409  rebuild-running
 │   └── VerificationRunningError  409  verification-running
+├── GoneError                  410  gone
 ├── PreconditionFailedError    412  version-mismatch
 ├── PayloadTooLargeError       413  too-large
 ├── InvalidInputError          422  invalid-input
@@ -118,6 +119,14 @@ class VerificationRunningError(ConflictError):
 
     code = "verification-running"
     title = "A comparison is running already"
+
+
+class GoneError(MemoryOSError):
+    """What the request asks for was there, and has been erased since."""
+
+    status = 410
+    code = "gone"
+    title = "Erased"
 
 
 class PreconditionFailedError(MemoryOSError):

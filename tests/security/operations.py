@@ -23,7 +23,7 @@ Json = dict[str, Any]
 ORDER = ("GET", "POST", "PATCH", "PUT", "DELETE")
 """Calls that read come first and those that delete last, so that one world serves all."""
 
-BEFORE_OTHERS = ("deleteLink", "deleteEdge", "cancelRebuild", "undoMemoryAct")
+BEFORE_OTHERS = ("deleteLink", "deleteEdge", "withdrawEvidence", "cancelRebuild", "undoMemoryAct", "undoEntityAct")
 """Deletions of what other deletions take with them, the cancelling of what would stand in the way of another, and the
 undoing of an act, which nothing may have followed."""
 
@@ -36,6 +36,8 @@ EVENTS = {
     "restoreMemory": "archived",
     "retractMemory": "mistake",
     "supersedeMemory": "older",
+    "applyCorrection": "doubted",
+    "rejectCorrection": "rejected",
 }
 """Operations that need an id of another kind than their parameter's name says."""
 
@@ -48,6 +50,10 @@ BODIES: dict[str, Callable[[Ids], Json]] = {
     "storeMemories": lambda ids: {
         "items": [{"text": "Dough rests.", "label": "Skill", "edges": [{"type": "SUPPORTS", "to": ids["memory"]}]}]
     },
+    "storeSource": lambda _: {"kind": "document", "title": "Oven", "passages": [{"text": "It needs wood."}]},
+    "changeSource": lambda _: {"title": "Oven"},
+    "addPassages": lambda _: {"passages": [{"text": "It needs wood."}]},
+    "addEvidence": lambda ids: {"source_id": ids["source"], "support": "mentions"},
     "linkEntity": lambda ids: {"layer": "memory", "target_id": ids["memory"], "relationship": "is named in"},
     "mergeEntities": lambda ids: {"from": ids.get("twin", str(uuid4())), "into": ids["entity"]},
     "splitEntity": lambda ids: {"entity": ids["entity"], "aliases": [ids.get("alias", "Stove")]},
@@ -64,6 +70,13 @@ BODIES: dict[str, Callable[[Ids], Json]] = {
     "retrieveContext": lambda _: {"query": "pizza oven"},
     "decideReview": lambda _: {"decision": "keep"},
     "supersedeMemory": lambda _: {"text": "The oven needs gas."},
+    "proposeCorrection": lambda ids: {
+        "target": ids["memory"],
+        "kind": "replace_text",
+        "proposal": {"text": "The oven needs coal."},
+        "reason": "It was said.",
+    },
+    "applyCorrection": lambda _: {},
     "giveFeedback": lambda ids: {"used": [ids["memory"]]},
 }
 

@@ -34,10 +34,17 @@ HIDING = {
     "procedure": "procedures",
     "outcome": "outcomes",
     "act": "memory_acts",
+    "entity_act": "entity_acts",
     "review": "memory_reviews",
+    "source": "sources",
+    "passage": "passages",
+    "evidence": "evidence",
+    **dict.fromkeys(("correction", "doubted", "rejected"), "corrections"),
     **dict.fromkeys(STEPPING, "memories"),
 }
 """Tables with readers of their own, or those of their memory, by kind of record."""
+GENERATED_FROM = {("entity_links", "target"): "target_id", ("evidence", "living"): "source_id"}
+"""What columns with a foreign key are generated from, by the table and the first word of their names."""
 
 
 @pytest.fixture
@@ -193,7 +200,7 @@ async def test_a_foreign_key_can_not_point_into_another_tenant(worlds: tuple[Wor
             held = _value(connection, table, column, mine)
             if theirs is None or held is None:
                 continue
-            changed = "target_id" if column.startswith("target_") and table == "entity_links" else column
+            changed = GENERATED_FROM.get((table, column.split("_")[0]), column)
             statement = sql.SQL("UPDATE {} SET {} = %s WHERE tenant_id = %s AND {} = %s").format(
                 sql.Identifier(table), sql.Identifier(changed), sql.Identifier(column)
             )

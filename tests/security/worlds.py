@@ -12,20 +12,28 @@ import httpx
 import psycopg
 from psycopg import sql
 from tests.fixtures.service import TestTenant
+from tests.security.provenances import store_provenances
 
 CLIENT_CHOSEN = ("memory", "entity", "twin", "link", "edge", "observation", "procedure", "outcome", "hidden_memory")
 """Kinds of record whose id the client may bring."""
 
 RECORDS = ("observation", "procedure", "outcome")
 
-STEPPING = ("goal", "plan", "spare", "archived", "mistake", "older")
+STEPPING = ("goal", "plan", "spare", "archived", "mistake", "older", "doubtful", "erased")
 """Memories for the calls that take one a step further, and nothing else with it."""
+
+COPYING = ("memory_embeddings", "passages", "passage_embeddings", "evidence", "audit_contents")
+"""Tables whose rows have the readers of another."""
 
 CLOSED = frozenset(
     {
         # Closed vocabularies, which are the same for every tenant.
         *("audit_log.action", "audit_log.role", "audit_log.target_type", "edges.type", "entity_links.layer"),
-        *("memory_acts.kind", "memory_acts.role"),
+        *("memory_acts.kind", "memory_acts.role", "entity_acts.kind", "entity_acts.role"),
+        *("corrections.kind", "corrections.status", "corrections.proposed_role", "corrections.decided_role"),
+        *("erasures.role", "erasures.subject_type", "evidence.role", "evidence.support", "evidence.withdrawn_because"),
+        *("sources.kind", "audit_contents.target_type"),
+        *(f"{table}.visibility" for table in ("sources", *COPYING)),
         *("memory_reviews.kind", "memory_reviews.status", "memory_reviews.tier"),
         *("entities.status", "entities.visibility", "graph_rebuilds.status", "memories.label", "memories.layer"),
         *("graph_verifications.status", "graph_tombstones.aggregate_type", "graph_states.epoch"),
@@ -37,10 +45,12 @@ CLOSED = frozenset(
         # Words of the service's own.
         "graph_states.doubt",
         # Random, or ids alone.
-        *("audit_log.target_id", "tokens.prefix"),
+        *("audit_log.target_id", "audit_contents.target_id", "tokens.prefix"),
+        # Never set: its readers are those of several records.
+        "audit_contents.user_id",
         # Names of models and extractors.
         *("entities.embedding_model", "extractions.extractor", "memories.embedding_model", "memory_embeddings.model"),
-        *("memory_sketches.model", "mentions.extractor"),
+        *("memory_sketches.model", "mentions.extractor", "passage_embeddings.model", "passages.embedding_model"),
     }
 )
 """Columns of text that hold no words of a tenant's."""
@@ -131,7 +141,7 @@ async def fill_world(
     await _store_records(client, world)
     await _store_structure(client, world)
     token = {"role": "reader", "name": mark, "user_id": world.user, "groups": [f"group {mark}"]}
-    world.ids["token"] = (await _send(client, world, "POST", "/v1/tokens", token, role="admin"))["id"]
+    world.ids["token"] = (await send(client, world, "POST", "/v1/tokens", token, role="admin"))["id"]
     _store_traces(world)
     return world
 
@@ -159,22 +169,22 @@ async def _store_records(client: httpx.AsyncClient, world: World) -> None:
         "payload": {mark: mark},
     }
     restricted = {"visibility": "restricted", "readers": readers}
-    await _send(client, world, "POST", "/v1/memories", {**memory, "id": ids["memory"]})
-    await _send(client, world, "POST", "/v1/memories", {**memory, "id": ids["hidden_memory"], **restricted})
-    await _send(client, world, "POST", "/v1/memory/entities", {**entity, "id": ids["entity"]})
+    await send(client, world, "POST", "/v1/memories", {**memory, "id": ids["memory"]})
+    await send(client, world, "POST", "/v1/memories", {**memory, "id": ids["hidden_memory"], **restricted})
+    await send(client, world, "POST", "/v1/memory/entities", {**entity, "id": ids["entity"]})
     ids["alias"] = entity["aliases"][0]
     twin = {**entity, "id": ids["twin"], "name": f"Kiln {mark}", "aliases": []}
-    await _send(client, world, "POST", "/v1/memory/entities", twin)
-    hidden = await _send(client, world, "POST", "/v1/memory/entities", {**entity, **restricted})
+    await send(client, world, "POST", "/v1/memory/entities", twin)
+    hidden = await send(client, world, "POST", "/v1/memory/entities", {**entity, **restricted})
     world.hidden["entity"] = hidden["entity"]["id"]
     for kind in RECORDS:
         record = {"title": f"Pizza {mark}", "summary": mark, "payload": {mark: mark}}
         path = f"/v1/memory/{kind}s"
-        await _send(client, world, "POST", path, {**record, "id": ids[kind]})
-        stored = await _send(client, world, "POST", path, {**record, **restricted})
+        await send(client, world, "POST", path, {**record, "id": ids[kind]})
+        stored = await send(client, world, "POST", path, {**record, **restricted})
         world.hidden[kind] = stored[kind]["id"]
     # A change leaves what was there before in the audit log.
-    await _send(client, world, "PATCH", f"/v1/memories/{ids['memory']}", {"title": f"Pizza oven {mark}"})
+    await send(client, world, "PATCH", f"/v1/memories/{ids['memory']}", {"title": f"Pizza oven {mark}"})
     await _store_acts(client, world)
 
 
@@ -182,21 +192,26 @@ async def _store_acts(client: httpx.AsyncClient, world: World) -> None:
     """Acts that can be undone, on a memory and on the hidden one; and memories to take further steps with."""
     ids, hidden = world.ids, world.hidden
     for memory, found in ((ids["memory"], ids), (ids["hidden_memory"], hidden)):
-        disputed = await _send(client, world, "POST", f"/v1/memories/{memory}/dispute", {"reason": world.mark})
+        disputed = await send(client, world, "POST", f"/v1/memories/{memory}/dispute", {"reason": world.mark})
         found["act"] = disputed["act_id"]
+    for entity, found in ((ids["entity"], ids), (hidden["entity"], hidden)):
+        grill = {"name": f"Grill {world.mark}", "entity_type": world.mark}
+        gone = (await send(client, world, "POST", "/v1/memory/entities", grill))["entity"]["id"]
+        merged = await send(client, world, "POST", "/v1/memory/entities/merge", {"from": gone, "into": entity})
+        found["entity_act"] = merged["act_id"]
     for kind in STEPPING:
         text = {"text": f"Means to bake for the {kind} {world.mark}.", "label": "Goal", "dedup": "off"}
-        ids[kind] = (await _send(client, world, "POST", "/v1/memories", text))["memory"]["id"]
+        ids[kind] = (await send(client, world, "POST", "/v1/memories", text))["memory"]["id"]
         hidden[kind] = ids["hidden_memory"]
-    await _send(client, world, "POST", f"/v1/memories/{ids['archived']}/archive", {})
+    await send(client, world, "POST", f"/v1/memories/{ids['archived']}/archive", {})
 
 
 async def _store_structure(client: httpx.AsyncClient, world: World) -> None:
     ids = world.ids
     link = {"layer": "memory", "target_id": ids["memory"], "relationship": f"heats {world.mark}", "id": ids["link"]}
-    await _send(client, world, "POST", f"/v1/memory/entities/{ids['entity']}/links", link)
+    await send(client, world, "POST", f"/v1/memory/entities/{ids['entity']}/links", link)
     edge = {"type": "ABOUT", "from": {"memory": ids["memory"]}, "to": {"entity": ids["entity"]}, "id": ids["edge"]}
-    await _send(client, world, "POST", "/v1/edges", edge)
+    await send(client, world, "POST", "/v1/edges", edge)
 
 
 def _store_traces(world: World) -> None:
@@ -248,6 +263,7 @@ def _store_traces(world: World) -> None:
             (tenant_id, uuid4()),
         )
         _store_reviews(connection, world)
+        store_provenances(connection, world)
         world.ids["retrieval"] = str(uuid4())
         marked = json.dumps({mark: 1})
         path = [{"id": world.ids["memory"], "type": "memory", "via": mark}]
@@ -296,9 +312,10 @@ def _store_reviews(connection: psycopg.Connection[Any], world: World) -> None:
         )
 
 
-async def _send(
+async def send(
     client: httpx.AsyncClient, world: World, method: str, path: str, body: dict[str, Any], role: str = "writer"
 ) -> dict[str, Any]:
+    """The answer to a call that succeeds, made for the world's user."""
     answer = await client.request(method, path, json=body, headers=world.headers(role))
     assert answer.status_code in (200, 201), (path, answer.text)
     return dict(answer.json())

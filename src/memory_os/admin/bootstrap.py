@@ -90,14 +90,19 @@ async def _as_root(owner_url: str) -> AsyncIterator[Transaction]:
     """A transaction as the instance's root under row-level security, so that it is the same for every kind of login."""
     database = Database(owner_url, pool_size=1)
     try:
-        await _check_login(database)
+        await check_login(database)
         async with database.transaction(_SCOPE) as tx:
             yield tx
     finally:
         await database.close()
 
 
-async def _check_login(database: Database) -> None:
+async def check_login(database: Database) -> None:
+    """Make sure that a command's login reaches the database and may become the API's role.
+
+    Raises:
+        StartupError: With the mend, if not.
+    """
     facts = text(
         "SELECT session_user AS login, to_regclass('tokens') IS NOT NULL AS migrated, "
         "(SELECT pg_has_role(session_user, oid, 'SET') FROM pg_roles WHERE rolname = 'memory_os_app') AS member"

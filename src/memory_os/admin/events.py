@@ -74,7 +74,8 @@ async def retry_event(
     """
     event = await _settled(tx, tenant_id, event_id, if_match, ("dead", "discarded"), "retried")
     revived = await revive(tx, event)
-    detail = {"was": event.status, "attempts": event.attempts, "last_error": event.last_error}
+    told = ("attempts", "last_error", "aggregate_id")
+    detail = {"was": event.status, **{name: getattr(event, name) for name in told}}
     await record(tx, principal, "outbox.retry", "outbox_event", event.id, detail, request_id, tenant_id=event.tenant_id)
     return revived
 
@@ -100,7 +101,12 @@ async def discard_event(
         raise InvalidInputError("an event is only discarded for a reason", errors=[FieldError("/reason", fault)])
     event = await _settled(tx, tenant_id, event_id, if_match, ("dead",), "discarded")
     discarded = await set_aside(tx, event, discard.reason.strip(), actor(principal))
-    detail = {"reason": discarded.discard_reason, "last_error": event.last_error}
+    # The aggregate is named so that the words can be erased with it, even when the event itself is pruned.
+    detail = {
+        "reason": discarded.discard_reason,
+        "last_error": event.last_error,
+        "aggregate_id": event.aggregate_id,
+    }
     await record(
         tx, principal, "outbox.discard", "outbox_event", event.id, detail, request_id, tenant_id=event.tenant_id
     )

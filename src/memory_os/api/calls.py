@@ -43,11 +43,15 @@ _ETAG = re.compile(r'^(?:W/)?"(\d{1,18})"$')
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[S]):
-    """What a call answers: a status, a body, headers."""
+    """What a call answers: a status, a body, headers.
+
+    `lasting` answers may be repeated whatever becomes of the records that they name.
+    """
 
     body: S
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
+    lasting: bool = False
 
     def response(self) -> Response[S]:
         """As Litestar sends it."""
@@ -90,7 +94,7 @@ class ActiveCall:
                 return _replayed(*known)
             answer = await work(tx)
             kept = KeptAnswer(answer.headers, _encode(answer.body))
-            await keep_answer(tx, attempt, answer.status, kept)
+            await keep_answer(tx, attempt, answer.status, kept, lasting=answer.lasting)
             return raw_response(answer.status, kept.body, kept.headers)
 
         return await self.read(once)

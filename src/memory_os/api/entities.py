@@ -1,4 +1,4 @@
-"""`/v1/memory/entities`: declare, list, read, change, merge, split, delete entities; their links; what is known."""
+"""`/v1/memory/entities`: declare, list, read, change, delete entities; their links; what is known."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from memory_os.api.calls import IDEMPOTENCY_KEY, IF_MATCH, ActiveCall, Answer, C
 from memory_os.api.parameters import CURSOR, LIMIT, KeyParameter, Limit, MomentParameter, UserParameter
 from memory_os.checking import check_word, parse_moment
 from memory_os.domain.shapes import NO_NUL, Cursor
-from memory_os.entities.checking import check_closing, check_link, check_merge, check_split
+from memory_os.entities.checking import check_closing, check_link
 from memory_os.entities.context import read_context
 from memory_os.entities.links import LinkFilter, close_link, delete_link, list_links, store_link
-from memory_os.entities.merging import merge_entities
 from memory_os.entities.model import (
     ENTITY_STATUSES,
     LINK_LAYERS,
@@ -23,18 +22,14 @@ from memory_os.entities.model import (
     Entity,
     EntityContext,
     EntityDraft,
-    EntityMerge,
     EntityPatch,
-    EntitySplit,
     Link,
     LinkDraft,
     StoredEntity,
     StoredLink,
-    StoredSplit,
 )
 from memory_os.entities.reading import EntityFilter, get_entity, list_entities
 from memory_os.entities.service import EntityService
-from memory_os.entities.splitting import split_entity
 from memory_os.entities.writing import delete_entity
 from memory_os.memories.model import Deleted
 from memory_os.storage.pages import Page
@@ -57,7 +52,7 @@ class EntityController(Controller):
     ) -> Response[StoredEntity]:
         """Declare an entity. 201 when it is new, 200 when the same id was stored with the same name and type before."""
         call.act_for(data.user_id)
-        service = _service(call)
+        service = entity_service(call)
         service.check(data, call.principal)
         if (known := await call.repeated()) is not None:
             return known
@@ -102,7 +97,7 @@ class EntityController(Controller):
     ) -> Response[StoredEntity]:
         """Change fields of an entity; what was there before goes to the audit log."""
         version = parse_if_match(if_match)
-        changed = await _service(call).change(call.principal, entity_id, data, version, call.request_id)
+        changed = await entity_service(call).change(call.principal, entity_id, data, version, call.request_id)
         return Answer(changed, headers=etag(changed.entity.version)).response()
 
     @delete(
@@ -122,76 +117,6 @@ class EntityController(Controller):
                 tx, outbox, call.principal, entity_id, if_match=version, request_id=call.request_id
             )
         )
-
-    @post(
-        "/merge",
-        operation_id="mergeEntities",
-        opt={"permission": "write"},
-        status_code=200,
-        summary="Merge an entity into another",
-    )
-    async def merge(
-        self,
-        data: JSONBody[EntityMerge],
-        call: Call,
-        if_match: Annotated[str | None, IF_MATCH] = None,
-        idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
-    ) -> Response[StoredEntity]:
-        """Make `from` part of `into`, which gets its names, links and edges; `If-Match` is the version of `into`.
-
-        Edges and links that would say the same twice become one. Nobody may read `into` who may not read `from`.
-        """
-        call.act_for(data.user_id)
-        check_merge(data)
-        version = parse_if_match(if_match)
-        if (known := await call.repeated()) is not None:
-            return known
-        service, outbox = _service(call), call.services.outbox
-
-        async def once() -> Response[StoredEntity]:
-            vectors = await service.embed_merge(call.principal, data)
-
-            async def work(tx: Any) -> Answer[StoredEntity]:  # noqa: ANN401 - as above
-                merged = await merge_entities(
-                    tx, outbox, call.principal, data, vectors, if_match=version, request_id=call.request_id
-                )
-                return Answer(merged, headers=etag(merged.entity.version))
-
-            return await call.write(work)
-
-        return await service.race(once)
-
-    @post("/split", operation_id="splitEntity", opt={"permission": "write"}, summary="Split an entity")
-    async def split(
-        self,
-        data: JSONBody[EntitySplit],
-        call: Call,
-        if_match: Annotated[str | None, IF_MATCH] = None,
-        idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
-    ) -> Response[StoredSplit]:
-        """Declare a new entity by aliases of another, which loses them; `If-Match` is the version of that other.
-
-        Links and edges stay with the old one. 200 when the same id was split off with the same names before.
-        """
-        call.act_for(data.user_id)
-        check_split(data)
-        version = parse_if_match(if_match)
-        if (known := await call.repeated()) is not None:
-            return known
-        service, outbox = _service(call), call.services.outbox
-
-        async def once() -> Response[StoredSplit]:
-            vectors = await service.embed_split(call.principal, data)
-
-            async def work(tx: Any) -> Answer[StoredSplit]:  # noqa: ANN401 - as above
-                done, created = await split_entity(
-                    tx, outbox, call.principal, data, vectors, if_match=version, request_id=call.request_id
-                )
-                return Answer(done, CREATED if created else KNOWN, etag(done.entity.version))
-
-            return await call.write(work)
-
-        return await service.race(once)
 
     @get(
         "/{entity_id:uuid}/context",
@@ -299,6 +224,7 @@ class EntityController(Controller):
         )
 
 
-def _service(call: ActiveCall) -> EntityService:
+def entity_service(call: ActiveCall) -> EntityService:
+    """What a call asks of entities."""
     services = call.services
     return EntityService(services.database, services.memories.embed, services.outbox)

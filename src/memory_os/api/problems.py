@@ -32,6 +32,7 @@ TITLES = {
     404: ("not-found", "Not found"),
     405: ("method-not-allowed", "Method not allowed"),
     409: ("conflict", "Conflicts with what is stored"),
+    410: ("gone", "Erased"),
     412: ("version-mismatch", "The record has changed"),
     413: ("too-large", "Too large"),
     415: ("unsupported-media-type", "Unsupported media type"),

@@ -93,8 +93,8 @@ def _body(item: PackItem) -> str:
         ("confidence", None if item.confidence is None else f"{item.confidence:.2f}"),
         ("score", _score(item)),
         ("replaced by", item.replaced_by),
-        *_source(item.source),
         *(("why", path) for path in item.why),
+        *_source(item.source),
         ("note", "shortened" if item.shortened else None),
     ]
     lines = [f"{name}: {_line(value)}" for name, value in fields if value]

@@ -55,3 +55,16 @@ def check_scope(name: str) -> str:
 def may(role: str, permission: Permission) -> bool:
     """Whether the role has the permission; an unknown role has none."""
     return permission in PERMISSIONS.get(role, frozenset())
+
+
+def may_correct(role: str, user_id: str | None, owner: str | None) -> bool:
+    """Whether somebody may change what a record claims, or end it.
+
+    Its own user may, and a reviewer, and everybody who writes where it is nobody's. Others propose a correction.
+
+    Args:
+        role: The role of who asks.
+        user_id: The user that they act for, if any.
+        owner: The user whose record it is, if it is somebody's.
+    """
+    return owner is None or owner == user_id or may(role, "review")

@@ -100,6 +100,10 @@ class EmbeddedPostgres:
         self._start_and_wait(timeout)
         return self.urls
 
+    def join(self, socket_directory: Path) -> None:
+        """Take the address of a server that another process runs on this home; it is not ours to stop."""
+        self._socket_directory = socket_directory
+
     # --- supervised
 
     def prepare(self) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import FromClause, Select, Table, func, select
+from sqlalchemy import FromClause, Select, Table, func, literal, select
 
 from memory_os.domain.audiences import Audience
 from memory_os.entities.model import LinkedRecord
 from memory_os.storage import provenance_tables, tables
 from memory_os.storage.database import Transaction
+from memory_os.storage.shown_names import shown_name
 
 TARGETS: Final[Mapping[str, Table]] = {
     "entity": tables.entities,
@@ -25,8 +26,11 @@ TARGETS: Final[Mapping[str, Table]] = {
 TITLE_CHARS: Final = 500
 """As long as a title can be; of a memory's text the beginning is shown."""
 
-_TITLES: Final = {"entity": "name", "memory": "text"}
-"""The column that names a record of a layer; the others have a title."""
+IN_USE: Final = "active"
+"""What is shown as the status of a source, which has none: it is there or it is not."""
+
+_TITLES: Final = {"memory": "text"}
+"""The column that names a record of a layer, apart from entities; the others have a title."""
 
 
 async def is_visible(tx: Transaction, layer: str, target_id: UUID) -> bool:
@@ -71,9 +75,10 @@ async def read_linked(tx: Transaction, wanted: Iterable[tuple[str, UUID]]) -> di
     found: dict[tuple[str, UUID], LinkedRecord] = {}
     for layer, some in ids.items():
         columns: Any = TARGETS[layer].c
-        title = columns[_TITLES.get(layer, "title")]
+        title = shown_name(TARGETS[layer]) if layer == "entity" else columns[_TITLES.get(layer, "title")]
+        status = columns.get("status", literal(IN_USE))
         rows = await tx.rows(
-            select(columns.id, func.left(title, TITLE_CHARS).label("title"), columns.status).where(
+            select(columns.id, func.left(title, TITLE_CHARS).label("title"), status.label("status")).where(
                 columns.tenant_id == tx.tenant_id, columns.id.in_(some)
             )
         )

@@ -116,12 +116,20 @@ class StoredEntity(Struct):
     position: int
 
 
+DryRun = Annotated[bool, Meta(description="Answer what would be done, and change nothing.")]
+
+
 class EntityMerge(Struct, forbid_unknown_fields=True):
-    """Which entity becomes part of which: `from` goes, `into` stays."""
+    """Which entity becomes part of which: `from` goes, `into` stays.
+
+    Names whose digits differ are those of different things, unless `despite_digits` says otherwise.
+    """
 
     source: UUID = field(name="from")
     into: UUID
     user_id: UserId | None = None
+    despite_digits: bool = False
+    dry_run: DryRun = False
 
 
 class EntitySplit(Struct, forbid_unknown_fields=True):
@@ -135,14 +143,7 @@ class EntitySplit(Struct, forbid_unknown_fields=True):
     entity_type: EntityType | None = None
     id: UUID | None = None
     user_id: UserId | None = None
-
-
-class StoredSplit(Struct):
-    """The new entity and the old one after a split; `position` as after any write."""
-
-    entity: Entity
-    remaining: Entity
-    position: int
+    dry_run: DryRun = False
 
 
 class LinkDraft(Struct, forbid_unknown_fields=True):

@@ -123,10 +123,17 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What was done: the events of it, and for the audit log what it takes to undo it."""
+    """What was done: the events of it, and what it takes to undo it.
+
+    Attributes:
+        events: Those of whatever moved or went.
+        before: The rows as they were, as an act keeps them; `returning` puts them back.
+        joined: The ids of those that became one with others, or went: an earlier act can't be undone over their heads.
+    """
 
     events: Sequence[NewEvent]
-    detail: Mapping[str, Any]
+    before: Mapping[str, Any]
+    joined: Sequence[UUID]
 
 
 def plan_moves(relation: Relation, rows: Iterable[Row], source: UUID, into: UUID) -> Moves:
@@ -158,6 +165,12 @@ def _worse(relation: Relation, row: Row, *, moves: bool) -> tuple[Any, ...]:
     return settled, -row["confidence"], moves, row["created_at"], row["id"]
 
 
+async def look_at_moves(tx: Transaction, relation: Relation, source: UUID, into: UUID) -> Moves:
+    """What would become of those edges or links of which this reader sees both ends; nothing is changed."""
+    given = {"tenant_id": tx.tenant_id, "source": source, "into": into}
+    return plan_moves(relation, await tx.hot(relation.found_by, given), source, into)
+
+
 async def move_relations(tx: Transaction, relation: Relation, source: UUID, into: UUID) -> Moved:
     """Move edges or links from one entity to another; both entities are locked, so that no new ones can come.
 
@@ -176,7 +189,7 @@ async def _move(tx: Transaction, relation: Relation, source: UUID, into: UUID) -
     changed = await tx.hot(relation.moved_by, {**given, "ids": list(counts), "counts": list(counts.values())})
     events = [NewEvent(UPSERT, relation.aggregate, row["id"], row["version"]) for row in changed]
     events += [NewEvent(DELETE, relation.aggregate, row["id"], row["version"] + 1) for row in moves.gone]
-    return Moved(events, _detail(relation, moves, source))
+    return Moved(events, _before(moves), [row["id"] for row in (*moves.gone, *(c.kept for c in moves.collapsed))])
 
 
 async def drop_relations(tx: Transaction, relation: Relation, rows: Sequence[Row]) -> None:
@@ -187,9 +200,12 @@ async def drop_relations(tx: Transaction, relation: Relation, rows: Sequence[Row
         await tx.run(delete(relation.table).where(columns.tenant_id == tx.tenant_id, columns.id == any_(ids)))
 
 
-def _detail(relation: Relation, moves: Moves, source: UUID) -> dict[str, Any]:
+def _before(moves: Moves) -> dict[str, Any]:
     return {
-        "moved": [{"id": row["id"], "end": "from" if relation.sides(row, source)[0] else "to"} for row in moves.moved],
-        "collapsed": [{"kept": collapse.kept, "gone": collapse.gone} for collapse in moves.collapsed],
+        "moved": moves.moved,
+        "collapsed": [
+            {"kept": collapse.kept, "references": collapse.references, "gone": collapse.gone}
+            for collapse in moves.collapsed
+        ],
         "looped": moves.looped,
     }

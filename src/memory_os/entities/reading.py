@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, distinct, func, select
+from sqlalchemy import ColumnElement, DateTime, Select, distinct, func, literal, select
 from sqlalchemy.engine import RowMapping
 
 from memory_os.entities.model import Entity
@@ -17,11 +17,13 @@ from memory_os.memories.model import Readers
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
+from memory_os.storage.shown_names import shown_name
 
 _TABLE = tables.entities
 _COLUMNS = tuple(
     column for column in _TABLE.c if column.name not in {"tenant_id", "search", "embedding", "embedding_model"}
 )
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ async def find_entity(tx: Transaction, entity_id: UUID) -> Entity | None:
 
 
 async def list_entities(tx: Transaction, wanted: EntityFilter, cursor: str | None, limit: int) -> Page[Entity]:
-    """Entities, newest first, one page at a time."""
+    """Entities, newest first, one page at a time; derived ones in the order of their ids, which tells nothing."""
     columns = _TABLE.c
     statement = _select(tx).where(columns.declared == wanted.declared)
     if not wanted.declared:
@@ -92,8 +94,12 @@ async def list_entities(tx: Transaction, wanted: EntityFilter, cursor: str | Non
             statement = statement.where(columns[column] == value)
     if wanted.name is not None:
         statement = statement.where(_is_named(tx, wanted.name, declared=wanted.declared))
-    rows = await tx.rows(newest_first(statement, columns.created_at, columns.id, cursor, limit))
-    page, next_cursor = cut(rows, limit, lambda row: encode_cursor(row["created_at"], row["id"]))
+    # When the row of a derived one was made tells of the memory that named it first, which may be a hidden one.
+    moment = columns.created_at if wanted.declared else literal(_EPOCH, DateTime(timezone=True))
+    rows = await tx.rows(newest_first(statement, moment, columns.id, cursor, limit))
+    page, next_cursor = cut(
+        rows, limit, lambda row: encode_cursor(row["created_at"] if wanted.declared else _EPOCH, row["id"])
+    )
     return Page(await read_entities(tx, page), next_cursor)
 
 
@@ -124,7 +130,7 @@ def _is_named(tx: Transaction, name: str, *, declared: bool) -> ColumnElement[bo
 
 
 def _select(tx: Transaction) -> Select[Any]:
-    return select(*_COLUMNS).where(_TABLE.c.tenant_id == tx.tenant_id)
+    return select(*_COLUMNS, shown_name(_TABLE).label("shown_name")).where(_TABLE.c.tenant_id == tx.tenant_id)
 
 
 async def _mentions(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, _Mentions]:
@@ -147,7 +153,7 @@ async def _mentions(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, _Mention
 def _entity_of(row: RowMapping, seen: _Mentions) -> Entity:
     return Entity(
         id=row["id"],
-        name=row["name"],
+        name=row.get("shown_name", row["name"]),
         canonical_name=row["canonical_name"],
         entity_type=row["entity_type"],
         aliases=list(row["aliases"]),
@@ -162,7 +168,7 @@ def _entity_of(row: RowMapping, seen: _Mentions) -> Entity:
         first_seen=seen.first,
         last_seen=seen.last,
         mention_count=seen.records,
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
+        created_at=row["created_at"] if row["declared"] else seen.first or row["created_at"],
+        updated_at=row["updated_at"] if row["declared"] else seen.last or row["updated_at"],
         version=row["version"],
     )

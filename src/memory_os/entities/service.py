@@ -13,6 +13,7 @@ from memory_os.entities.merging import texts_of_merge
 from memory_os.entities.model import EntityDraft, EntityMerge, EntityPatch, EntitySplit, StoredEntity
 from memory_os.entities.reading import get_entity
 from memory_os.entities.splitting import texts_of_split
+from memory_os.entities.undoing import texts_of_undo
 from memory_os.entities.vectors import EmbeddedTexts
 from memory_os.entities.writing import EntityMovedError, change_entity, embedded_text, store_entity, text_after
 from memory_os.errors import ConflictError, MemoryOSError
@@ -99,6 +100,10 @@ class EntityService:
     async def embed_split(self, principal: Principal, split: EntitySplit) -> EmbeddedTexts:
         """The vectors that a split wants."""
         return await self._embed(principal, lambda tx: texts_of_split(tx, split))
+
+    async def embed_undo(self, principal: Principal, entity_id: UUID, act_id: UUID) -> EmbeddedTexts:
+        """The vectors that an undo wants."""
+        return await self._embed(principal, lambda tx: texts_of_undo(tx, entity_id, act_id))
 
     async def race(self, once: Callable[[], Awaitable[T]]) -> T:
         """Do something whose unit of work finds out that what was embedded for it is of another text by now.

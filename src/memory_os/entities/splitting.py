@@ -5,10 +5,10 @@ Links and edges stay where they are, since nothing says which of the two they ar
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, update
 from sqlalchemy.dialects.postgresql import insert
 
 from memory_os.admin.audit import record
@@ -17,9 +17,13 @@ from memory_os.domain.audiences import Audience
 from memory_os.domain.ids import new_id
 from memory_os.domain.names import canonical_name
 from memory_os.domain.principal import Principal
+from memory_os.entities.act_model import PlannedEntity, SplitPlan, StoredSplit
+from memory_os.entities.acts import find_split, note_act
 from memory_os.entities.checking import distinct_aliases
-from memory_os.entities.model import Entity, EntitySplit, StoredSplit
+from memory_os.entities.model import Entity, EntitySplit
+from memory_os.entities.planning import count_mentioning, shared_names
 from memory_os.entities.reading import find_entity, get_entity, read_entities, returned_columns
+from memory_os.entities.rows import count_mentions, hold_mentions, is_taken, read_row, update_row
 from memory_os.entities.vectors import EmbeddedTexts
 from memory_os.entities.writing import check_declared, embedded_text
 from memory_os.errors import ConflictError, FieldError, InvalidInputError
@@ -87,41 +91,74 @@ async def split_entity(
         InvalidInputError: If it does not have the aliases.
         EntityMovedError: If a text after the split is not one that was embedded.
     """
+    if split.id is not None:
+        await hold_mentions(tx, split.id)  # it may be that of an entity that went, and is mentioned still
     current = await get_entity(tx, split.entity, lock=True)
     check_version(if_match, current.version)
     check_declared(current)
     if split.id is not None and (known := await find_entity(tx, split.id)) is not None:
         if not _is_done(split, current, known):
             raise _taken(split)
-        return StoredSplit(known, current, 0), False
+        return StoredSplit(known, current, await find_split(tx, current.id, known.id), 0), False
     parts = _part(split, current)
+    before = _kept(await read_row(tx, current.id))
     made = await _insert(tx, principal, split, current, parts, vectors.columns(parts.text))
-    rows = await tx.rows(
-        update(_TABLE)
-        .where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == current.id)
-        .values(
-            aliases=parts.left,
-            version=_TABLE.c.version + 1,
-            updated_at=func.now(),
-            **vectors.columns(parts.left_text),
-        )
-        .returning(*returned_columns())
-    )
-    remaining = (await read_entities(tx, rows))[0]
-    content = {"before": {"aliases": current.aliases}, "taken": parts.taken, "name": made.name}
-    await record(
+    values = {"aliases": parts.left, **vectors.columns(parts.left_text)}
+    remaining = await update_row(tx, current.id, values)
+    readers = [Audience.of(current)]
+    act_id = await note_act(
         tx,
         principal,
-        "entity.split",
-        "entity",
+        "split",
         current.id,
-        {"new": made.id},
-        request_id,
-        content=content,
-        readers=[Audience.of(current)],
+        other_id=made.id,
+        detail={"entity": current.id, "new": made.id, "name": made.name, "taken": parts.taken},
+        before={"old": before, "left": parts.left, "taken": parts.taken, "made": await read_row(tx, made.id)},
+        readers=readers,
+        request_id=request_id,
+    )
+    content = {"before": {"aliases": current.aliases}, "taken": parts.taken, "name": made.name}
+    told = {"new": made.id, "act_id": act_id}
+    await record(
+        tx, principal, "entity.split", "entity", current.id, told, request_id, content=content, readers=readers
     )
     events = [NewEvent(UPSERT, "entity", part.id, part.version) for part in (made, remaining)]
-    return StoredSplit(made, remaining, await outbox.enqueue(tx, events, request_id)), True
+    return StoredSplit(made, remaining, act_id, await outbox.enqueue(tx, events, request_id)), True
+
+
+async def plan_split(tx: Transaction, split: EntitySplit, if_match: int | None) -> SplitPlan:
+    """What a split would do, as far as this reader sees it; nothing is changed.
+
+    Raises:
+        NotFoundError, PreconditionFailedError, ConflictError, InvalidInputError: As the split itself would.
+    """
+    current = await get_entity(tx, split.entity)
+    check_version(if_match, current.version)
+    check_declared(current)
+    if split.id is not None and await is_taken(tx, split.id):
+        known = await find_entity(tx, split.id)
+        if known is None or not _is_done(split, current, known):
+            raise _taken(split)
+        return SplitPlan(_planned(known), _planned(current), await count_mentioning(tx, [current.id]), 0, [])
+    parts = _part(split, current)
+    new = [parts.name, *parts.aliases]
+    return SplitPlan(
+        PlannedEntity(split.id, parts.name, split.entity_type or current.entity_type, parts.aliases),
+        PlannedEntity(current.id, current.name, current.entity_type, parts.left),
+        await count_mentioning(tx, [current.id]),
+        await count_mentioning(tx, [current.id], parts.taken),
+        await shared_names(tx, new, [current.id], beside=[current.name, *parts.left]),
+    )
+
+
+def _planned(entity: Entity) -> PlannedEntity:
+    return PlannedEntity(entity.id, entity.name, entity.entity_type, entity.aliases)
+
+
+def _kept(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What an undo has to know of the old entity."""
+    names = ("aliases", "embedding", "embedding_model")
+    return {name: row[name] for name in names} | {"text": embedded_text(row["name"], row["aliases"], row["summary"])}
 
 
 def _part(split: EntitySplit, current: Entity) -> _Parts:
@@ -179,7 +216,9 @@ async def _insert(
     rows = await tx.rows(statement.returning(*returned_columns()))
     if not rows:
         raise _taken(split)
-    return (await read_entities(tx, rows))[0]
+    if split.id is not None:
+        await count_mentions(tx, split.id)
+    return (await read_entities(tx, rows))[0] if split.id is None else await get_entity(tx, split.id)
 
 
 def _taken(split: EntitySplit) -> ConflictError:

@@ -19,6 +19,7 @@ from memory_os.edges.holding import entities_beside, reconsider, relations_besid
 from memory_os.entities.checking import check_patch, distinct_aliases
 from memory_os.entities.model import Entity, EntityDraft, EntityPatch, StoredEntity
 from memory_os.entities.reading import find_entity, get_entity, read_entities, returned_columns
+from memory_os.entities.rows import count_mentions, hold_mentions, is_mentioned
 from memory_os.errors import ConflictError
 from memory_os.memories.model import Deleted
 from memory_os.memories.writing import Embedded, vector_literal
@@ -64,6 +65,9 @@ async def store_entity(
         ConflictError: If its id is taken by another record.
     """
     ident = draft.id or new_id()
+    mentioned = draft.id is not None and await is_mentioned(tx, ident)
+    if mentioned:
+        await hold_mentions(tx, ident)  # it is that of an entity that went, and whose mentions have still to follow
     values = {
         "tenant_id": tx.tenant_id,
         "id": ident,
@@ -84,7 +88,9 @@ async def store_entity(
     statement = insert(_TABLE).values(values).on_conflict_do_nothing(index_elements=["tenant_id", "id"])
     rows = await tx.rows(statement.returning(*returned_columns()))
     if rows:
-        entity = (await read_entities(tx, rows))[0]
+        if mentioned:
+            await count_mentions(tx, ident)
+        entity = await get_entity(tx, ident) if mentioned else (await read_entities(tx, rows))[0]
         event = NewEvent(UPSERT, "entity", ident, entity.version)
         return StoredEntity(entity, await outbox.enqueue(tx, [event], request_id)), True
     known = await find_entity(tx, ident)

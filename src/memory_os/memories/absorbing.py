@@ -8,6 +8,7 @@ from uuid import UUID
 from memory_os.admin.audit import record
 from memory_os.domain.audiences import Audience
 from memory_os.domain.ids import new_id
+from memory_os.domain.inheritance import is_wider
 from memory_os.domain.labels import LIVE
 from memory_os.domain.principal import Principal
 from memory_os.edges.storing import EdgeRow, insert_edges
@@ -20,6 +21,7 @@ from memory_os.memories.reviewing import Review
 from memory_os.memories.states import lock_memories, put_states, state_of
 from memory_os.memories.superseding import CERTAIN
 from memory_os.outbox.events import UPSERT, NewEvent, Outbox
+from memory_os.sources.evidence import copy_evidence, note_widening
 from memory_os.storage.database import Transaction
 
 
@@ -44,6 +46,9 @@ async def absorb(
 ) -> Absorbed:
     """Let a stored memory merge into another one: context edges move, a DUPLICATES edge leads to the one that stays.
 
+    That one gets the living evidence, too. Where some may read it who may not read a source of that, they may read the
+    same claim already; it is audited all the same.
+
     Raises:
         ConflictError: If one of them is not active or disputed any more, or not everybody who may read the one may read
             the other.
@@ -59,6 +64,7 @@ async def absorb(
     changes, moved = await migrate_edges(tx, gone.id, stays.id)
     edge = EdgeRow(new_id(), "DUPLICATES", NodeAddress(memory=gone.id), NodeAddress(memory=stays.id), CERTAIN)
     changes.added = await insert_edges(tx, principal, [edge])
+    copies = await _share_evidence(tx, principal, gone, stays, request_id)
     events += [*moved, *(NewEvent(UPSERT, "edge", ident, 1) for ident in changes.added)]
     detail = {"similarity": review.similarity, "tier": review.tier, "rule": review.rule, "guard": review.guard}
     act_id = await note_act(
@@ -71,6 +77,7 @@ async def absorb(
         before={
             "memories": [state_of(rows[memory.id])],
             "edges": changes.kept(),
+            "evidence_copies": copies,
             "audiences": [Audience.of(gone), Audience.of(stays)],
         },
         request_id=request_id,
@@ -78,3 +85,16 @@ async def absorb(
     await record(tx, principal, "memory.merge", "memory", gone.id, {"into": stays.id}, request_id)
     position = await outbox.enqueue(tx, events, request_id)
     return Absorbed(await get_memory(tx, gone.id), await get_memory(tx, stays.id), act_id, position)
+
+
+async def _share_evidence(
+    tx: Transaction, principal: Principal, gone: Memory, stays: Memory, request_id: str | None
+) -> list[UUID]:
+    """Copy the evidence of the one to the other; the ids of the copies."""
+    copies = await copy_evidence(tx, gone.id, stays.id)
+    readers = Audience.of(stays)
+    narrower = {
+        row["source_id"] for row in copies.values() if is_wider(readers, Audience.of_columns(row), stays.user_id)
+    }
+    await note_widening(tx, principal, stays.id, sorted(narrower), request_id)
+    return list(copies)

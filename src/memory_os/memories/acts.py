@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -117,6 +117,21 @@ async def first_superseding(tx: Transaction, memory_id: UUID) -> RowMapping | No
     if restored is not None:
         statement = statement.where(columns.at > restored)
     return await tx.row(statement.order_by(columns.at, columns.id).limit(1))
+
+
+async def corrected_among(tx: Transaction, ids: Collection[UUID]) -> set[UUID]:
+    """Those of these memories that a correction has replaced: they have never held."""
+    columns = _TABLE.c
+    rows = await tx.rows(
+        select(columns.memory_id).where(
+            columns.tenant_id == tx.tenant_id,
+            columns.memory_id.in_(ids),
+            columns.kind == "supersede",
+            columns.undone_at.is_(None),
+            columns.detail.has_key("correction"),
+        )
+    )
+    return {row["memory_id"] for row in rows}
 
 
 async def mark_undone(tx: Transaction, act_id: UUID) -> None:

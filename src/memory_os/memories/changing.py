@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.engine import RowMapping
 
@@ -22,10 +22,13 @@ from memory_os.memories.acts import note_act
 from memory_os.memories.checking import check_patch
 from memory_os.memories.exact_keys import exact_key_of
 from memory_os.memories.model import ChangedMemory, Deleted, Memory, MemoryPatch
+from memory_os.memories.ownership import check_own
 from memory_os.memories.reading import get_memory, memory_columns, memory_of
 from memory_os.memories.states import enter_scopes, lock_memories
 from memory_os.memories.writing import Embedded, vector_literal
 from memory_os.outbox.events import DELETE, UPSERT, NewEvent, Outbox
+from memory_os.sources.evidence import note_widening
+from memory_os.sources.widening import check_widening
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 from memory_os.storage.full_text import text_vector
@@ -35,6 +38,8 @@ _KEYED: Final = ("text", "label", "status", "visibility", "readers", "subject", 
 """Fields that the exact key follows, or that decide whether it has to be unique."""
 
 _READERS: Final = ("reader_users", "reader_groups")
+_HARMLESS: Final = ("title", "tags", "metadata")
+"""Columns that change nothing of what a memory claims: whoever writes may change them of everybody's."""
 
 
 async def change_memory(
@@ -65,13 +70,18 @@ async def change_memory(
     Raises:
         NotFoundError: If this reader sees no such memory.
         PreconditionFailedError: If `if_match` is not its version.
-        InvalidInputError: If the patch breaks a rule.
+        InvalidInputError: If the patch breaks a rule, or some could read the memory who may not read all of its
+            sources, and it does not say `widen`.
+        PermissionDeniedError: If it says so, and the caller may not read all of them either; or if the memory is
+            another user's, and more than its title, tags and metadata would change.
         ConflictError: If it makes a superseded memory active, which is more than a change.
     """
     if any(getattr(patch, name) is not UNSET for name in _KEYED):
         await enter_scopes(tx, [(await get_memory(tx, memory_id)).user_id])
     row = (await lock_memories(tx, [memory_id]))[memory_id]
     current = memory_of(row)
+    if _changed(patch, current).keys() - set(_HARMLESS):
+        check_own(principal, current)
     check_version(if_match, current.version)
     check_patch(patch, current, principal, max_text_chars=max_text_chars)
     values = _values(patch, current)
@@ -79,6 +89,7 @@ async def change_memory(
         return ChangedMemory(current, 0)
     if values.get("status") == "active" and row["superseded_by"] is not None:
         raise ConflictError("the memory was superseded: POST .../restore, which lets it hold again, or undo that")
+    narrower = await _narrower_sources(tx, principal, current, row, patch, values)
     values |= await _exact_key(tx, row, values)
     if "text" in values or "title" in values:
         text = values.get("text", current.text)
@@ -121,16 +132,36 @@ async def change_memory(
         content={"before": before},
         readers=[Audience.of(current), Audience.of(after)],
     )
+    await note_widening(tx, principal, memory_id, narrower, request_id)
     event = NewEvent(UPSERT, "memory", memory_id, changed["version"])
     return ChangedMemory(after, await outbox.enqueue(tx, [event], request_id))
 
 
+def _changed(patch: MemoryPatch, current: Memory) -> dict[str, Any]:
+    return changed_columns(structs.replace(patch, widen=UNSET), current)
+
+
 def _values(patch: MemoryPatch, current: Memory) -> dict[str, Any]:
     """The columns that a patch changes; the layer goes with the label."""
-    values = changed_columns(patch, current)
+    values = _changed(patch, current)
     if "label" in values:
         values["layer"] = LABELS[values["label"]].layer
     return values
+
+
+async def _narrower_sources(
+    tx: Transaction,
+    principal: Principal,
+    current: Memory,
+    row: RowMapping,
+    patch: MemoryPatch,
+    values: Mapping[str, Any],
+) -> list[UUID]:
+    """The sources of a memory that some of its new readers may not read; see `check_widening`."""
+    if values.keys().isdisjoint(("visibility", *_READERS)):
+        return []
+    after = Audience.of_columns({**row, **values})
+    return await check_widening(tx, principal, current, after, widen=patch.widen is True)
 
 
 async def _exact_key(tx: Transaction, row: RowMapping, values: Mapping[str, Any]) -> dict[str, bytes | None]:
@@ -198,9 +229,11 @@ async def delete_memory(
 
     Raises:
         NotFoundError: If this reader sees no such memory.
+        PermissionDeniedError: If it is another user's, and this one is no reviewer.
         PreconditionFailedError: If `if_match` is not its version.
     """
     current = await get_memory(tx, memory_id, lock=True)
+    check_own(principal, current)
     check_version(if_match, current.version)
     mentioned = await _mentioned(tx, memory_id)
     beside, relations = await entities_beside(tx, memory_id), await relations_beside(tx, memory_id)

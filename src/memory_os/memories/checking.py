@@ -20,6 +20,8 @@ from memory_os.domain.principal import Principal
 from memory_os.domain.vocabulary import VocabularyError
 from memory_os.errors import FieldError, InvalidInputError, OwnPackError
 from memory_os.memories.model import Memory, MemoryDraft, MemoryPatch, NodeAddress, Readers
+from memory_os.sources.inheriting import DEFAULT
+from memory_os.sources.resolving import evidence_faults
 
 _MOMENTS = ("occurred_at", "valid_from", "valid_to")
 _TEXTS = ("text", "title", "subject", "property", "conversation_id", "origin")
@@ -48,11 +50,12 @@ def check_draft(draft: MemoryDraft, principal: Principal, *, max_text_chars: int
         for index, edge in enumerate(draft.edges)
         if isinstance(edge.to, NodeAddress) and (edge.to.memory is None) == (edge.to.entity is None)
     ]
+    faults += evidence_faults(draft.evidence)
     readers = draft.readers or Readers()
     faults += reader_faults(
         principal,
         owner=principal.user_id,
-        visibility=draft.visibility,
+        visibility=draft.visibility or DEFAULT,  # what it inherits from its sources the writer may read
         users=readers.users,
         groups=readers.groups,
         named=draft.readers is not None,

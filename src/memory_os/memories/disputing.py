@@ -45,6 +45,7 @@ async def dispute(
     *,
     against: Memory | None,
     reason: str | None,
+    correction_id: UUID | None = None,
     request_id: str | None,
 ) -> Disputed:
     """Mark a memory as disputed, and with it the one that it can't hold beside; both are locked here.
@@ -58,6 +59,7 @@ async def dispute(
         memory: What is disputed.
         against: What contradicts it; a CONTRADICTS edge leads there unless the two have one.
         reason: Why, in words; the history shows it.
+        correction_id: The correction that asks for it, if one does.
         request_id: The request, for the log.
 
     Raises:
@@ -82,7 +84,7 @@ async def dispute(
         events += [NewEvent(UPSERT, "edge", ident, 1) for ident in changes.added]
     if not undisputed and not changes.added:
         raise ConflictError("the two are disputed, and contradict each other, already")
-    detail = {} if reason is None else {"reason": reason}
+    said = {} if reason is None else {"reason": reason}
     other_id = None if against is None else against.id
     readers = [Audience.of(memory_of(row)) for row in both]
     act_id = await note_act(
@@ -91,7 +93,7 @@ async def dispute(
         "dispute",
         memory.id,
         other_id=other_id,
-        detail=detail,
+        detail=said if correction_id is None else {**said, "correction": correction_id},
         before={
             "memories": [state_of(row) for row in undisputed],
             "edges": changes.kept(),
@@ -107,7 +109,7 @@ async def dispute(
         memory.id,
         {"against": other_id},
         request_id,
-        content=detail,
+        content=said,
         readers=readers,
     )
     position = await outbox.enqueue(tx, events, request_id)

@@ -14,6 +14,7 @@ from sqlalchemy import select
 from memory_os.domain.audiences import Audience
 from memory_os.domain.labels import LABELS
 from memory_os.domain.principal import Principal
+from memory_os.memories.acts import corrected_among
 from memory_os.memories.model import Memory
 from memory_os.memories.reading import get_memory, memory_columns, memory_of
 from memory_os.memories.states import Row, lock_memories
@@ -119,10 +120,13 @@ def _order(row: Row) -> tuple[datetime, UUID]:
 async def _replaced(tx: Transaction, values: Mapping[UUID, Row]) -> set[UUID]:
     """Values that a command has replaced: by a memory that is none of this property, or by one that begins earlier.
 
+    So has a correction, whenever what it put there begins: the one that it replaced has never held.
+
     What stood in place of those that were replaced by something withdrawn since is taken up again.
     """
     pairs = {ident: row["superseded_by"] for ident, row in values.items() if row["superseded_by"] is not None}
     corrected = {ident for ident, by in pairs.items() if by in values and _order(values[by]) < _order(values[ident])}
+    corrected |= await corrected_among(tx, pairs.keys()) if pairs else set()
     others = set(pairs.values()) - values.keys()
     if not others:
         return corrected

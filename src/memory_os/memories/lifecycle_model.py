@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from memory_os.domain.shapes import NO_NUL, Confidence, Key, Moment, Payload, Tags, Title, UserId
 from memory_os.memories.model import DraftEdge, LabelName, Memory, Readers, Text, Visibility
+from memory_os.sources.evidence_model import MAX_EVIDENCE, EvidenceDraft, Widen
 
 Reason = Annotated[str, Meta(min_length=1, max_length=2_000, pattern=NO_NUL, description="Shown in the history.")]
 
@@ -39,6 +40,8 @@ class Supersession(Struct, forbid_unknown_fields=True, kw_only=True):
     tags: Tags = []
     metadata: Payload = {}
     edges: Annotated[list[DraftEdge], Meta(max_length=64)] = []
+    evidence: Annotated[list[EvidenceDraft], Meta(max_length=MAX_EVIDENCE)] = []
+    widen: Widen = False
 
 
 class Retraction(Struct, forbid_unknown_fields=True):

@@ -14,11 +14,13 @@ from memory_os.domain.audiences import Audience
 from memory_os.domain.principal import Principal
 from memory_os.edges.storing import EdgeRow, insert_edges
 from memory_os.memories.acts import note_act
-from memory_os.memories.model import Memory, MemoryDraft
+from memory_os.memories.model import Memory
 from memory_os.memories.nominating import Nominee
 from memory_os.memories.reading import get_memory, memory_of
 from memory_os.memories.writing import edge_rows
 from memory_os.outbox.events import UPSERT, NewEvent, Outbox
+from memory_os.sources.evidence import insert_evidence, note_widening, standing_ids
+from memory_os.sources.inheriting import Settled
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 
@@ -46,15 +48,16 @@ async def merge_draft(
     tx: Transaction,
     outbox: Outbox,
     principal: Principal,
-    draft: tuple[UUID, MemoryDraft],
+    draft: tuple[UUID, Settled],
     nominee: Nominee,
     request_id: str | None,
 ) -> Merged:
     """Let a draft merge into the memory that says the same: that one's confidence and edges are borne out by it.
 
-    The act keeps the draft whole, and what undoing needs.
+    That one gets its evidence, too. The act keeps the draft, and what undoing needs; of evidence, which has readers of
+    its own, the ids.
     """
-    ident, rejected = draft
+    ident, rejected = draft[0], draft[1].draft
     kept = await get_memory(tx, nominee.memory.id, lock=True)
     confidence = borne_out(kept.confidence, rejected.confidence)
     events: list[NewEvent] = []
@@ -67,13 +70,14 @@ async def merge_draft(
     again = await _bear_out_edges(tx, [edge for edge in edges if edge.id not in set(added)])
     events += [NewEvent(UPSERT, "edge", edge_id, 1) for edge_id in added]
     events += [NewEvent(UPSERT, "edge", row["id"], row["version"]) for row in again]
+    evidence = await _take_evidence(tx, principal, kept.id, draft[1], request_id)
     act_id = await note_act(
         tx,
         principal,
         "merge",
         kept.id,
         detail={
-            "rejected": {**msgspec.to_builtins(rejected), "id": str(ident)},
+            "rejected": {**msgspec.to_builtins(msgspec.structs.replace(rejected, evidence=[])), "id": str(ident)},
             "similarity": nominee.similarity,
             "tier": nominee.tier,
             "rule": nominee.judgement.rule,
@@ -84,11 +88,24 @@ async def merge_draft(
             "after": confidence,
             "added_edges": added,
             "borne_out": [{"id": row["id"], "before": row["before"], "after": row["confidence"]} for row in again],
+            "evidence": evidence,
             "audiences": [Audience.of(kept)],
         },
         request_id=request_id,
     )
     return Merged(memory, act_id, await outbox.enqueue(tx, events, request_id))
+
+
+async def _take_evidence(
+    tx: Transaction, principal: Principal, memory_id: UUID, draft: Settled, request_id: str | None
+) -> dict[str, Any]:
+    """Give a memory the evidence of a draft; the ids of what it did not have (`added`), and of what it had."""
+    if not draft.supports:
+        return {}
+    known = await standing_ids(tx, memory_id, draft.supports)
+    rows = await insert_evidence(tx, principal, [(memory_id, one) for one in draft.supports], request_id)
+    await note_widening(tx, principal, memory_id, draft.narrower, request_id)
+    return {"added": [row["id"] for row in rows], "known": sorted(known.values())}
 
 
 async def _set_confidence(tx: Transaction, memory_id: UUID, confidence: float) -> Memory:

@@ -197,14 +197,13 @@ async def _locked(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Row]:
 
 
 async def _with_both_ends(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
-    """Those of some edges between memories whose ends are both there."""
-    if not rows:
-        return []
-    table = tables.memories
-    ids = {UUID(row[end]) for row in rows for end in CONTEXT.ends}
-    found = await tx.rows(select(table.c.id).where(table.c.tenant_id == tx.tenant_id, table.c.id.in_(ids)))
-    there = {str(row["id"]) for row in found}
-    return [row for row in rows if there.issuperset(row[end] for end in CONTEXT.ends)]
+    """Those of some edges whose ends are both there."""
+    there: set[tuple[str, str]] = set()
+    for table, ends in ((tables.memories, _ENDS[:2]), (tables.entities, _ENDS[2:])):
+        if ids := {UUID(row[end]) for row in rows for end in ends if row[end] is not None}:
+            found = await tx.rows(select(table.c.id).where(table.c.tenant_id == tx.tenant_id, table.c.id.in_(ids)))
+            there |= {(end, str(row["id"])) for row in found for end in ends}
+    return [row for row in rows if all(row[end] is None or (end, row[end]) in there for end in _ENDS)]
 
 
 async def _check_free(tx: Transaction, rows: Sequence[Row]) -> None:

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from memory_os.domain.edge_types import EDGE_TYPES
 from memory_os.domain.labels import LABELS, STATUSES
 from memory_os.domain.shapes import NO_NUL, Confidence, Key, Moment, Payload, Tags, Title, UserId, one_of
+from memory_os.sources.evidence_model import MAX_EVIDENCE, EvidenceDraft, Widen
 
 Text = Annotated[
     str,
@@ -59,7 +60,10 @@ class MemoryDraft(Struct, forbid_unknown_fields=True):
     user_id: UserId | None = None
     title: Title | None = None
     confidence: Confidence = 1.0
-    visibility: Visibility = "tenant"
+    visibility: Annotated[
+        Visibility | None,
+        Meta(description="By default those may read it who may read all of its sources; without evidence, all."),
+    ] = None
     readers: Readers | None = None
     occurred_at: Moment | None = None
     valid_from: Moment | None = None
@@ -71,6 +75,8 @@ class MemoryDraft(Struct, forbid_unknown_fields=True):
     tags: Tags = []
     metadata: Payload = {}
     edges: Annotated[list[DraftEdge], Meta(max_length=64)] = []
+    evidence: Annotated[list[EvidenceDraft], Meta(max_length=MAX_EVIDENCE)] = []
+    widen: Widen = False
     dedup: Annotated[
         Literal["gate", "off"],
         Meta(description="gate: one that says what is there already merges with it; off: stored as it is brought."),
@@ -98,6 +104,7 @@ class MemoryPatch(Struct, forbid_unknown_fields=True):
     property: Key | UnsetType | None = UNSET
     tags: Tags | UnsetType = UNSET
     metadata: Payload | UnsetType = UNSET
+    widen: Widen | UnsetType = UNSET
 
 
 class Memory(Struct):

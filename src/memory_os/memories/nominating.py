@@ -207,8 +207,10 @@ def _count_near(rows: Sequence[dict[str, Any]], n: int) -> int:
 
 
 def key_of_draft(draft: MemoryDraft) -> bytes:
-    """The exact key that a draft will have."""
+    """The exact key that a draft will have, whose visibility is settled."""
     readers = draft.readers
+    if draft.visibility is None:
+        raise AssertionError("the visibility of a draft is settled before anything is done with it")
     return exact_key_of(
         draft.text,
         label=draft.label,

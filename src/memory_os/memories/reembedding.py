@@ -17,9 +17,9 @@ BATCH = 1000
 
 
 async def reembed(database: Database, identity: EmbedderIdentity, say: Callable[[str], None]) -> int:
-    """Make `identity` the current model and mark all memories with vectors of another one.
+    """Make `identity` the current model and mark all memories and passages with vectors of another one.
 
-    Doing it again after an interruption goes on where it stopped. Until a worker has embedded a memory anew, the text
+    Doing it again after an interruption goes on where it stopped. Until a worker has embedded a record anew, the text
     and graph arms find it and the vector arm does not.
 
     Args:
@@ -28,7 +28,7 @@ async def reembed(database: Database, identity: EmbedderIdentity, say: Callable[
         say: Takes a line of progress.
 
     Returns:
-        How many memories were marked.
+        How many memories and passages were marked.
     """
     models = tables.embedding_models
     async with database.transaction(Scope(WORKER_ROLE)) as tx:
@@ -42,12 +42,13 @@ async def reembed(database: Database, identity: EmbedderIdentity, say: Callable[
         tenants = [row["tenant_id"] for row in await tx.hot("all_tenants")]
     total = 0
     for number, tenant_id in enumerate(tenants, start=1):
-        while count := await _forget_some(database, tenant_id, identity.model):
-            total += count
-            say(f"tenant {number} of {len(tenants)}: {total} memories marked")
+        for statement in ("forget_vectors", "forget_passage_vectors"):
+            while count := await _forget_some(database, tenant_id, identity.model, statement):
+                total += count
+                say(f"tenant {number} of {len(tenants)}: {total} memories and passages marked")
     return total
 
 
-async def _forget_some(database: Database, tenant_id: UUID, model: str) -> int:
+async def _forget_some(database: Database, tenant_id: UUID, model: str, statement: str) -> int:
     parameters = {"tenant_id": tenant_id, "model": model, "batch": BATCH}
-    return await database.run(Scope(WORKER_ROLE, tenant_id), lambda tx: tx.touched("forget_vectors", parameters))
+    return await database.run(Scope(WORKER_ROLE, tenant_id), lambda tx: tx.touched(statement, parameters))

@@ -13,6 +13,7 @@ from memory_os.domain.principal import Principal
 from memory_os.errors import FieldError, InvalidInputError, NotFoundError
 from memory_os.memories.lifecycle_model import SupersededMemory, Supersession
 from memory_os.memories.model import Memory, MemoryDraft, Readers
+from memory_os.memories.ownership import check_own
 from memory_os.memories.reading import get_memory
 from memory_os.memories.service import MemoryService
 from memory_os.memories.superseding import check_supersedable, supersede
@@ -95,10 +96,12 @@ async def replace_memory(
 
     Raises:
         NotFoundError: If this reader does not see the old memory.
+        PermissionDeniedError: If that is another user's, and this one is no reviewer.
         InvalidInputError: If there is no memory to take its place.
         PreconditionFailedError: If `if_match` is not the old one's version.
     """
     old = await get_memory(tx, memory_id)
+    check_own(principal, old)
     check_version(if_match, old.version)
     if replacement.draft is not None and replacement.embedded is not None:
         check_old(old, replacement.draft)

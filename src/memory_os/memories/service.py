@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from memory_os.memories.model import ChangedMemory, Check, Deleted, MemoryDraft,
 from memory_os.memories.storing import Storing
 from memory_os.memories.writing import Embedded
 from memory_os.outbox.events import Outbox
+from memory_os.sources.inheriting import Settled, settle
 from memory_os.storage.database import Transaction
 
 log = structlog.get_logger(__name__)
@@ -59,11 +60,10 @@ class MemoryService:
 
         Raises:
             ConflictError: If its id is taken by another text.
-            InvalidInputError: If one of its edges leads nowhere.
+            InvalidInputError: If one of its edges or its evidence leads nowhere, or it has readers who may not read all
+                of its sources.
         """
-        await self._check_edges(tx, [draft])
-        storing = Storing(tx, self.outbox, principal, self.gate, request_id)
-        outcome = (await storing.store([draft], embedded))[0]
+        outcome = (await self.store_batch(tx, principal, [draft], embedded, request_id))[0][0]
         if isinstance(outcome, MemoryOSError):
             raise outcome
         return outcome
@@ -76,22 +76,31 @@ class MemoryService:
         embedded: Embedded,
         request_id: str | None,
     ) -> tuple[list[StoredMemory | MemoryOSError], int]:
-        """Store many checked drafts; one whose edges lead nowhere fails alone.
+        """Store many checked drafts; one whose edges or evidence lead nowhere fails alone.
 
         Returns:
             The outcome of each draft in order, and the position of the whole.
         """
-        faults = await self._edge_faults(tx, drafts)
-        good = [index for index in range(len(drafts)) if index not in faults]
+        settled = dict(enumerate(await settle(tx, principal, drafts)))
+        unfit = {index: one for index, one in settled.items() if isinstance(one, InvalidInputError)}
+        faults = await _edge_faults(tx, drafts, unfit)
+        good = {index: one for index, one in settled.items() if index not in faults and isinstance(one, Settled)}
         storing = Storing(tx, self.outbox, principal, self.gate, request_id)
-        stored = await storing.store([drafts[index] for index in good], embedded.only(good))
+        stored = await storing.store(list(good.values()), embedded.only(list(good)))
         outcomes: dict[int, StoredMemory | MemoryOSError] = dict(zip(good, stored, strict=True))
         outcomes |= faults
         return [outcomes[index] for index in range(len(drafts))], storing.position
 
     async def ask_gate(self, tx: Transaction, principal: Principal, draft: MemoryDraft, embedded: Embedded) -> Check:
-        """What the gate would do with a checked draft; nothing is stored and nobody is held up."""
-        return await self.gate.check(tx, principal, draft, embedded)
+        """What the gate would do with a checked draft; nothing is stored and nobody is held up.
+
+        Raises:
+            InvalidInputError: If its evidence leads nowhere, or it has readers who may not read all of its sources.
+        """
+        settled = (await settle(tx, principal, [draft]))[0]
+        if isinstance(settled, InvalidInputError):
+            raise settled
+        return await self.gate.check(tx, principal, settled.draft, embedded)
 
     async def change(
         self,
@@ -126,34 +135,30 @@ class MemoryService:
         """Delete a memory; see `delete_memory`."""
         return await delete_memory(tx, self.outbox, principal, memory_id, if_match=if_match, request_id=request_id)
 
-    async def _check_edges(self, tx: Transaction, drafts: Sequence[MemoryDraft]) -> None:
-        faults = await self._edge_faults(tx, drafts)
-        if faults:
-            raise faults[0]
 
-    async def _edge_faults(self, tx: Transaction, drafts: Sequence[MemoryDraft]) -> dict[int, InvalidInputError]:
-        """The drafts whose edges name a node that is neither visible nor stored by this same call."""
-        if not any(draft.edges for draft in drafts):
-            return {}
-        addresses = [
-            [edge.to if isinstance(edge.to, NodeAddress) else NodeAddress(memory=edge.to) for edge in draft.edges]
-            for draft in drafts
-        ]
-        seen = await visible_endpoints(tx, (address for row in addresses for address in row))
-        faults: dict[int, InvalidInputError] = {}
-        while True:
-            # A draft that fails takes those with it that point at it, so look again until nothing changes.
-            there = seen | {
-                ("memory", draft.id) for index, draft in enumerate(drafts) if draft.id and index not in faults
-            }
-            found = {
-                index: fault
-                for index, row in enumerate(addresses)
-                if index not in faults and (fault := _missing(row, drafts[index], there))
-            }
-            if not found:
-                return faults
-            faults |= found
+async def _edge_faults(
+    tx: Transaction, drafts: Sequence[MemoryDraft], unfit: Mapping[int, InvalidInputError]
+) -> dict[int, InvalidInputError]:
+    """The drafts whose edges name a node that is neither visible nor stored by this same call, and the unfit ones."""
+    faults = dict(unfit)
+    if not any(draft.edges for draft in drafts):
+        return faults
+    addresses = [
+        [edge.to if isinstance(edge.to, NodeAddress) else NodeAddress(memory=edge.to) for edge in draft.edges]
+        for draft in drafts
+    ]
+    seen = await visible_endpoints(tx, (address for row in addresses for address in row))
+    while True:
+        # A draft that fails takes those with it that point at it, so look again until nothing changes.
+        there = seen | {("memory", draft.id) for index, draft in enumerate(drafts) if draft.id and index not in faults}
+        found = {
+            index: fault
+            for index, row in enumerate(addresses)
+            if index not in faults and (fault := _missing(row, drafts[index], there))
+        }
+        if not found:
+            return faults
+        faults |= found
 
 
 def _missing(

@@ -18,6 +18,7 @@ from memory_os.memories.acts import first_superseding, note_act
 from memory_os.memories.lifecycle_model import ActedMemory
 from memory_os.memories.migrating import EdgeChanges, remove_supersedes
 from memory_os.memories.model import Memory
+from memory_os.memories.ownership import check_own
 from memory_os.memories.reading import get_memory, memory_of
 from memory_os.memories.states import State, enter_scopes, lock_memories, put_states, state_of
 from memory_os.outbox.events import NewEvent, Outbox
@@ -34,6 +35,7 @@ async def step(
     kind: StepKind,
     *,
     reason: str | None = None,
+    correction_id: UUID | None = None,
     if_match: int | None = None,
     request_id: str | None = None,
 ) -> ActedMemory:
@@ -49,11 +51,13 @@ async def step(
         memory_id: Which memory.
         kind: Which step.
         reason: Why, in words; the history shows it.
+        correction_id: The correction that asks for it, if one does.
         if_match: The version that the client saw.
         request_id: The request, for the log.
 
     Raises:
         NotFoundError: If this reader sees no such memory.
+        PermissionDeniedError: If it is another user's, and this one is no reviewer.
         PreconditionFailedError: If `if_match` is not its version.
         UnknownTermError: If its label or status does not allow the step; the error names those that it does allow.
     """
@@ -61,21 +65,23 @@ async def step(
         await enter_scopes(tx, [(await get_memory(tx, memory_id)).user_id])
     row = (await lock_memories(tx, [memory_id]))[memory_id]
     current = memory_of(row)
+    check_own(principal, current)
     check_version(if_match, current.version)
     status = _status_after(current, kind)
     state, changes = {**state_of(row), "status": status}, EdgeChanges()
     events = list[NewEvent]()
     if kind == "restore" and row["superseded_by"] is not None:
         changes.removed, events = await remove_supersedes(tx, row["superseded_by"], memory_id)
-        state |= await _reopened(tx, row)
+    if kind == "restore" and current.status == "superseded":
+        state |= await _reopened(tx, row)  # whether or not what took its place is still there
     events += await put_states(tx, [state])
-    detail = {} if reason is None else {"reason": reason}
+    said = {} if reason is None else {"reason": reason}
     act_id = await note_act(
         tx,
         principal,
         kind,
         memory_id,
-        detail=detail,
+        detail=said if correction_id is None else {**said, "correction": correction_id},
         before={"memories": [state_of(row)], "edges": changes.kept(), "audiences": [Audience.of(current)]},
         request_id=request_id,
     )
@@ -87,7 +93,7 @@ async def step(
         memory_id,
         {"before": current.status},
         request_id,
-        content=detail,
+        content=said,
         readers=[Audience.of(current)],
     )
     return ActedMemory(await get_memory(tx, memory_id), act_id, await outbox.enqueue(tx, events, request_id))
@@ -107,6 +113,9 @@ def _status_after(memory: Memory, kind: StepKind) -> str:
 async def _reopened(tx: Transaction, row: RowMapping) -> State:
     """The window of a superseded memory as it was before it lost its place for the first time."""
     act = await first_superseding(tx, row["id"])
-    kept = [] if act is None else act["before"]["memories"]
-    windows = [{"valid_to": state["valid_to"]} for state in kept if state["id"] == str(row["id"])]
-    return {"superseded_by": None, **(windows[0] if windows else {})}
+    if act is None:
+        return {"superseded_by": None}
+    # A correction takes the beginning, too: what is corrected has never held.
+    taken = ("valid_from", "valid_to") if "correction" in act["detail"] else ("valid_to",)
+    kept: State = next((state for state in act["before"]["memories"] if state["id"] == str(row["id"])), {})
+    return {"superseded_by": None, **{name: kept[name] for name in taken if name in kept}}

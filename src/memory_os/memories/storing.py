@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -25,6 +25,8 @@ from memory_os.memories.reviewing import ask_for_review
 from memory_os.memories.superseding import supersede
 from memory_os.memories.writing import Embedded, store_memories
 from memory_os.outbox.events import Outbox
+from memory_os.sources.evidence import insert_evidence, note_widening, support_memory
+from memory_os.sources.inheriting import Settled
 from memory_os.storage.database import Transaction
 
 Outcomes = list[StoredMemory | MemoryOSError]
@@ -50,12 +52,13 @@ class Storing:
     position: int = 0
     _kept: dict[UUID, UUID] = field(default_factory=dict)
 
-    async def store(self, drafts: Sequence[MemoryDraft], embedded: Embedded) -> Outcomes:
-        """Store checked drafts in order, each beside what is there and the ones before it.
+    async def store(self, settled: Sequence[Settled], embedded: Embedded) -> Outcomes:
+        """Store settled drafts with their evidence in order, each beside what is there and the ones before it.
 
         Returns:
             The outcome of each; a `ConflictError` where its id is taken by something else.
         """
+        drafts = [one.draft for one in settled]
         ids = [draft.id or new_id() for draft in drafts]
         decisions = await self._decide(ids, drafts, embedded)
         merged = {index: one for index, one in decisions.items() if one.verdict == "merge"}
@@ -64,9 +67,10 @@ class Storing:
             self._kept[ids[index]] = self._kept.get(kept, kept)
         stored = [index for index in range(len(drafts)) if index not in merged]
         outcomes = await self._insert(stored, ids, drafts, embedded)
+        await self._support(outcomes, settled)
         for index in sorted(decisions):
             if index in merged:
-                outcomes[index] = await self._merge(ids[index], drafts[index], decisions[index])
+                outcomes[index] = await self._merge(ids[index], settled[index], decisions[index])
             elif isinstance(known := outcomes[index], StoredMemory) and known.outcome == "created":
                 outcomes[index] = await self._follow_up(known.memory, drafts[index], decisions[index])
         return [outcomes[index] for index in range(len(drafts))]
@@ -136,8 +140,32 @@ class Storing:
         kept = self._kept.get(ident) if ident is not None else None
         return edge if kept is None else msgspec.structs.replace(edge, to=NodeAddress(memory=kept))
 
-    async def _merge(self, ident: UUID, draft: MemoryDraft, decision: Decision) -> StoredMemory:
-        given = (ident, self._redirected(draft))
+    async def _support(self, outcomes: dict[int, StoredMemory | MemoryOSError], settled: Sequence[Settled]) -> None:
+        """Store the evidence of what was stored; what repeats its id may come with more than it had."""
+        found = {index: one for index, one in outcomes.items() if isinstance(one, StoredMemory)}
+        fresh = {index: one.memory.id for index, one in found.items() if one.outcome == "created"}
+        rows = [(ident, support) for index, ident in fresh.items() for support in settled[index].supports]
+        await insert_evidence(self.tx, self.principal, rows, self.request_id)
+        for index, one in found.items():
+            ident, given = one.memory.id, settled[index]
+            if index in fresh:
+                await note_widening(self.tx, self.principal, ident, given.narrower, self.request_id)
+                continue
+            try:
+                await support_memory(
+                    self.tx,
+                    self.principal,
+                    ident,
+                    given.supports,
+                    given.readers,
+                    self.request_id,
+                    widen=given.draft.widen,
+                )
+            except ConflictError as error:
+                outcomes[index] = error
+
+    async def _merge(self, ident: UUID, settled: Settled, decision: Decision) -> StoredMemory:
+        given = (ident, replace(settled, draft=self._redirected(settled.draft)))
         merged = await merge_draft(self.tx, self.outbox, self.principal, given, decision.decider, self.request_id)
         self.position = max(self.position, merged.position)
         return StoredMemory(

@@ -18,11 +18,14 @@ from memory_os.errors import ConflictError, NotFoundError
 from memory_os.memories.acts import get_act, later_acts, mark_undone, note_act
 from memory_os.memories.lifecycle_model import ActedMemory
 from memory_os.memories.migrating import take_edges_back
+from memory_os.memories.ownership import check_own
 from memory_os.memories.reading import existing_memories, get_memory
+from memory_os.memories.retying import take_ties_back
 from memory_os.memories.reviewing import reopen_reviews
 from memory_os.memories.states import enter_scopes, lock_memories, put_states
 from memory_os.memories.unmerging import unmerge
 from memory_os.outbox.events import NewEvent, Outbox
+from memory_os.sources.evidence import drop_evidence
 from memory_os.storage.database import Transaction
 
 
@@ -56,6 +59,7 @@ async def undo_act(
 
     Raises:
         NotFoundError: If this reader sees no such memory, or it has no such act.
+        PermissionDeniedError: If the act was done to another user's memory, and this one is no reviewer.
         ConflictError: If acts of that kind can't be undone, it was undone already, something was done to its memories
             since, one of them is gone or not this reader's to see, or an edge is in the way.
     """
@@ -66,6 +70,8 @@ async def undo_act(
         raise ConflictError(f"this can't be undone: {ACTS[act['kind']].meaning}")
     ids = {ident for ident in (act["memory_id"], act["other_id"]) if ident is not None}
     seen = await existing_memories(tx, list(ids))
+    if act["kind"] != "dispute" and act["memory_id"] in seen:  # anybody who writes may dispute, and take that back
+        check_own(principal, seen[act["memory_id"]])
     await enter_scopes(tx, [memory.user_id for memory in seen.values()])
     await _lock(tx, ids, act["at"])
     act = await get_act(tx, memory_id, act_id, lock=True)
@@ -126,12 +132,14 @@ async def put_back(undoing: Undoing) -> list[NewEvent]:
     tx, act = undoing.tx, undoing.act
     events = await put_states(tx, act["before"].get("memories", ()))
     edges = act["before"].get("edges", {})
-    return events + await take_edges_back(tx, edges, act["memory_id"], act["other_id"])
+    events += await take_edges_back(tx, edges, act["memory_id"], act["other_id"])
+    return events + await take_ties_back(tx, act["before"].get("ties", {}))
 
 
 async def part(undoing: Undoing) -> list[NewEvent]:
     """Part two memories that were merged; a draft that never was one becomes a memory of its own."""
     if undoing.act["other_id"] is not None:
+        await drop_evidence(undoing.tx, [UUID(one) for one in undoing.act["before"].get("evidence_copies", ())])
         return await put_back(undoing)
     return await unmerge(undoing.tx, undoing.outbox, undoing.principal, undoing.act, undoing.request_id)
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import case, func, update
+from sqlalchemy import case, func, select, update
 from sqlalchemy.engine import RowMapping
 
 from memory_os.domain.ids import new_id
@@ -18,6 +18,7 @@ from memory_os.memories.model import MemoryDraft
 from memory_os.memories.reading import existing_memories
 from memory_os.memories.writing import Embedded, store_memories
 from memory_os.outbox.events import UPSERT, NewEvent, Outbox
+from memory_os.sources.evidence import copy_evidence, move_evidence
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
 
@@ -42,7 +43,39 @@ async def unmerge(
     events += await take_edges_back(tx, {"added": before["added_edges"]}, act["memory_id"], None)
     events += await _count_down(tx, before.get("borne_out", ()))
     await store_memories(tx, outbox, principal, [draft], _UNKNOWN, request_id, ids=[ident], keys=[None])
+    await _part_evidence(tx, act, ident)
     return events
+
+
+async def _part_evidence(tx: Transaction, act: RowMapping, ident: UUID) -> None:
+    """Give a memory that comes out of a merge the evidence that it brought.
+
+    The other keeps what it had of its own, and what a further merge has brought to it, too.
+    """
+    brought = _evidence(act, "added") | _evidence(act, "known")
+    if not brought:
+        return
+    acts = tables.memory_acts.c
+    others = await tx.rows(
+        select(acts.before, acts.undone_at).where(
+            acts.tenant_id == tx.tenant_id,
+            acts.memory_id == act["memory_id"],
+            acts.kind == "merge",
+            acts.other_id.is_(None),
+            acts.id != act["id"],
+        )
+    )
+    merged = [row for row in others if row["undone_at"] is None]
+    kept = set[UUID]().union(*(_evidence(row, name) for row in merged for name in ("added", "known")))
+    gained = _evidence(act, "added").union(*(_evidence(row, "added") for row in others))
+    await move_evidence(tx, brought & gained - kept, ident)
+    if copied := brought - gained | brought & kept:
+        await copy_evidence(tx, act["memory_id"], ident, sorted(copied))
+
+
+def _evidence(act: RowMapping, name: str) -> set[UUID]:
+    """Evidence of the memory that stayed: what a merge `added` to it, or what that had already (`known`)."""
+    return {UUID(one) for one in (act["before"].get("evidence") or {}).get(name, ())}
 
 
 async def _less_sure(tx: Transaction, memory_id: UUID, before: Mapping[str, Any]) -> list[NewEvent]:

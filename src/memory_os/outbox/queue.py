@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from memory_os.outbox.backoff import full_jitter
-from memory_os.storage.database import Database, Scope
+from memory_os.storage.database import Database, Scope, Transaction
 
 log = structlog.get_logger(__name__)
 
@@ -134,20 +134,29 @@ class Queue:
     async def fail(self, lease: Lease, event: ClaimedEvent, error: BaseException) -> str | None:
         """Record a failed attempt of the event itself.
 
+        Of what is gone by now only the kind of the error is kept: the message may hold what was to be forgotten.
+
         Returns:
             The event's new status, or None when it is not this worker's any more.
         """
-        entry = describe_error(error, self._worker_id)
-        rows = await self._hot(
-            "fail_event",
-            {
-                **self._lease(lease),
-                "id": event.id,
-                "wait_s": full_jitter(event.attempts, *self._backoff, self._source),
-                "summary": f"{entry['class']}: {entry['message']}",
-                "error": msgspec.json.encode([entry]).decode(),
-            },
-        )
+        given = {
+            **self._lease(lease),
+            "id": event.id,
+            "wait_s": full_jitter(event.attempts, *self._backoff, self._source),
+        }
+        for ending, entry in (
+            ("", describe_error(error, self._worker_id)),
+            ("_of_gone", describe_error(error, self._worker_id, message="the record is gone")),
+        ):
+            given[f"summary{ending}"] = f"{entry['class']}: {entry['message']}"
+            given[f"error{ending}"] = msgspec.json.encode([entry]).decode()
+
+        async def work(tx: Transaction) -> list[dict[str, Any]]:
+            # Whoever is erasing the event's record holds the event: what is there is read when that is over.
+            await tx.hot("hold_event", given)
+            return await tx.hot("fail_event", given)
+
+        rows = await self._database.run(Scope(WORKER_ROLE, lease.tenant_id), work)
         return rows[0]["status"] if rows else None
 
     async def refund(self, lease: Lease, ids: Sequence[int], reason: str | None, wait_s: float) -> None:
@@ -170,14 +179,18 @@ class Queue:
         return await self._database.run(Scope(WORKER_ROLE), lambda tx: tx.hot(name, parameters))
 
 
-def describe_error(error: BaseException, worker_id: UUID) -> dict[str, Any]:
-    """An attempt's error as operators see it: class, message, a fingerprint to group by, a shortened traceback."""
+def describe_error(error: BaseException, worker_id: UUID, *, message: str | None = None) -> dict[str, Any]:
+    """An attempt's error as operators see it: class, message, a fingerprint to group by, a shortened traceback.
+
+    With a `message` that one is told instead of the error's own, and no traceback, which repeats it.
+    """
     name = type(error).__name__
-    message = " ".join(str(error).split()).replace("\x00", "")[:_MESSAGE_CHARS]
+    silent = message is not None
+    message = " ".join(str(error).split()).replace("\x00", "")[:_MESSAGE_CHARS] if message is None else message
     # Numbers, ids and quoted values differ from event to event; the kind of fault does not.
     normal = re.sub(r"'[^']*'|\"[^\"]*\"|[0-9a-fA-F-]{8,}|\d+", "*", message)
     fingerprint = hashlib.sha256(f"{name}:{normal}".encode("utf-8", "replace")).hexdigest()[:12]
-    lines = "".join(traceback.format_exception(error)).splitlines()[-_TRACE_LINES:]
+    lines = [] if silent else "".join(traceback.format_exception(error)).splitlines()[-_TRACE_LINES:]
     return {
         "at": datetime.now(UTC).isoformat(),
         "class": name,

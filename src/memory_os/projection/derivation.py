@@ -198,7 +198,10 @@ def _sum_up(rows: Iterable[tuple[UUID, UUID, ExtractedMention]]) -> list[dict[st
 
 
 async def _resolve(tx: Transaction, kept: Sequence[Extraction]) -> dict[str, UUID]:
-    """The entity that each name stands for: the one declared under it, else one derived from the name itself."""
+    """The entity that each name stands for: the one declared under it, else one derived from the name itself.
+
+    Those that are there are held: an erasure deletes entities that nothing names, and these are about to be named.
+    """
     surfaces: dict[str, str] = {}
     declared: dict[str, UUID] = {}
     for found in kept:
@@ -207,14 +210,18 @@ async def _resolve(tx: Transaction, kept: Sequence[Extraction]) -> dict[str, UUI
             surfaces.setdefault(mention.key, mention.name)
     derived = {key: derived_entity_id(tx.tenant_id, key) for key in surfaces if key not in declared}
     if derived:
-        await tx.touched(
-            "insert_derived_entities",
-            {
-                "tenant_id": tx.tenant_id,
-                "ids": list(derived.values()),
-                "names": [surfaces[key] for key in derived],
-            },
-        )
+        held = await tx.hot("hold_entities", {"tenant_id": tx.tenant_id, "ids": list(derived.values())})
+        there = {row["id"] for row in held}
+        missing = {key: ident for key, ident in derived.items() if ident not in there}
+        if missing:
+            await tx.touched(
+                "insert_derived_entities",
+                {
+                    "tenant_id": tx.tenant_id,
+                    "ids": list(missing.values()),
+                    "names": [surfaces[key] for key in missing],
+                },
+            )
     return declared | derived
 
 

@@ -7,20 +7,27 @@ from datetime import datetime
 from uuid import UUID
 
 from msgspec import Struct
-from sqlalchemy import select
+from sqlalchemy import distinct, func, select
 
+from memory_os.domain.roles import may
+from memory_os.domain.weights import strength
 from memory_os.errors import UnavailableError
 from memory_os.graph.facade import GraphMemory
 from memory_os.graph.port import EntityNode, GraphError
 from memory_os.graph.port import GraphStats as Counts
 from memory_os.outbox.gauges import Lag, graph_lag
 from memory_os.projection.graph_states import graph_condition
+from memory_os.projection.visible_counts import count_visible
 from memory_os.storage import tables
 from memory_os.storage.database import Transaction
+from memory_os.storage.shown_names import shown_name
 
 
 class TopEntity(Struct):
-    """An entity with its strength in the graph (0 to 5) and the number of memories that mention it."""
+    """One of the strongest entities, with its strength (0 to 5) and the number of memories that mention it.
+
+    Both are reckoned from the memories that the reader may see: they do not betray hidden ones.
+    """
 
     id: UUID
     name: str
@@ -76,8 +83,10 @@ async def report_graph(tx: Transaction, graph: GraphMemory | None, tenant_id: UU
     """The counts with names, lag, and whether the graph is in doubt.
 
     Names come from the canonical rows under the reader's row-level security: an entity that the reader may not see is
-    left out.
+    left out. Who is no operator gets counts of what they may see.
     """
+    if graph is not None and not may(tx.scope.role, "operate"):
+        counts = await count_visible(tx, tenant_id)
     lag = Lag(0, 0.0, 0) if graph is None else await graph_lag(tx, tenant_id)
     condition = None if graph is None else await graph_condition(tx, tenant_id)
     return GraphReport(
@@ -98,11 +107,29 @@ async def report_graph(tx: Transaction, graph: GraphMemory | None, tenant_id: UU
 
 async def _visible(tx: Transaction, tenant_id: UUID, top: Sequence[tuple[EntityNode, int]]) -> list[TopEntity]:
     # What a damaged graph calls an entity may be no id of ours.
-    known = [(ident, node, mentions) for node, mentions in top if (ident := _uuid(node.id)) is not None]
-    names = await visible_names(tx, tenant_id, [ident for ident, _, _ in known])
-    return [
-        TopEntity(ident, names[ident], node.strength, mentions) for ident, node, mentions in known if ident in names
-    ]
+    ids = [ident for node, _ in top if (ident := _uuid(node.id)) is not None]
+    names = await visible_names(tx, tenant_id, ids)
+    mentions = await _visible_mentions(tx, tenant_id, list(names))
+    found = [TopEntity(ident, names[ident], *mentions.get(ident, (0.0, 0))) for ident in ids if ident in names]
+    return sorted(found, key=lambda entity: (-entity.strength, -entity.mentions))
+
+
+async def _visible_mentions(tx: Transaction, tenant_id: UUID, ids: Collection[UUID]) -> dict[UUID, tuple[float, int]]:
+    """Strength of entities, and the number of memories that mention them, of those that the reader may see."""
+    columns = tables.mentions.c
+    if not ids:
+        return {}
+    rows = await tx.rows(
+        select(
+            columns.entity_id,
+            func.count(distinct(columns.memory_id)).label("records"),
+            func.sum(columns.occurrences).label("occurrences"),
+            func.max(columns.confidence).label("confidence"),
+        )
+        .where(columns.tenant_id == tenant_id, columns.entity_id.in_(ids))
+        .group_by(columns.entity_id)
+    )
+    return {row["entity_id"]: (strength(row["confidence"], int(row["occurrences"])), row["records"]) for row in rows}
 
 
 def _uuid(text: str) -> UUID | None:
@@ -117,5 +144,6 @@ async def visible_names(tx: Transaction, tenant_id: UUID, ids: Collection[UUID])
     columns = tables.entities.c
     if not ids:
         return {}
-    rows = await tx.rows(select(columns.id, columns.name).where(columns.tenant_id == tenant_id, columns.id.in_(ids)))
+    name = shown_name(tables.entities).label("name")
+    rows = await tx.rows(select(columns.id, name).where(columns.tenant_id == tenant_id, columns.id.in_(ids)))
     return {row["id"]: row["name"] for row in rows}

@@ -79,7 +79,7 @@ class GraphPosition:
 async def search_vectors(
     tx: Transaction, identity: EmbedderIdentity, vector: NDArray[np.float32], window: Window
 ) -> dict[Ref, float]:
-    """The nearest memories with their cosine similarity, nearest first.
+    """The nearest memories and passages with their cosine similarity, nearest first.
 
     Raises:
         ValueError: If the vector is not of the model's dimension; it must not reach the database.
@@ -98,7 +98,7 @@ async def search_vectors(
             "limit": ARM_LIMIT,
         },
     )
-    return {Ref("memory", row["id"]): float(row["similarity"]) for row in rows}
+    return {Ref(row["type"], row["id"]): float(row["similarity"]) for row in rows}
 
 
 async def search_words(tx: Transaction, query: str, window: Window) -> dict[Ref, float]:

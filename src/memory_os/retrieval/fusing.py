@@ -14,6 +14,7 @@ from memory_os.domain.labels import LABELS
 from memory_os.domain.ranking import boost, confidence_boost, min_max_fusion, recency_boost, reinforcement_boost
 from memory_os.retrieval.arms import ARM_LIMIT, SIMILARITY_FLOOR, Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
+from memory_os.retrieval.model import PackSource
 from memory_os.retrieval.trails import Trail
 
 ARM_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"vector": 1.0, "text": 1.0, "graph": 0.6})
@@ -32,13 +33,18 @@ DECIMALS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A record that some arm found: its fused score, and by arm its rank (from 1) and its own score."""
+    """A record that some arm found: its fused score, and by arm its rank (from 1) and its own score.
+
+    `source` is where it comes from; of a passage, `stated_by` are the memories that state the same from it.
+    """
 
     record: Record
     score: float
     ranks: Mapping[str, int]
     scores: Mapping[str, float]
     trail: Trail | None
+    source: PackSource | None = None
+    stated_by: frozenset[UUID] = frozenset()
 
 
 def fuse(

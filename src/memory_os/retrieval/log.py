@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -37,7 +37,7 @@ MAX_WAITING: Final = 1_000
 _READ_BACK_S: Final = 1.0
 """How long a reader waits for an entry that this process is still writing."""
 
-_OVERSEERS: Final = frozenset({"operator", "admin"})
+OVERSEERS: Final = frozenset({"operator", "admin"})
 """Roles that see every retrieval of their tenant."""
 
 EVER: Final = Window(datetime(9999, 12, 31, tzinfo=UTC), history=True)
@@ -108,7 +108,24 @@ class RetrievalLog:
             log.warning("retrieval_not_logged", retrieval_id=str(entry.id), error_class=type(error).__name__)
 
 
-async def _insert(tx: Transaction, entry: RetrievalEntry) -> None:
+async def _without_erased(tx: Transaction, entry: RetrievalEntry) -> RetrievalEntry:
+    """An entry without what has been erased since it was found, and then without the question that found it.
+
+    Until it is written, the next erasure waits for it.
+    """
+    await tx.hot("beside_erasures", {"tenant_id": tx.tenant_id})
+    named = {ident for item in entry.items for ident in (item.ref.id, *(node.id for node in item.path))}
+    async with tx.as_steward():
+        rows = await tx.hot("erased_lately", {"tenant_id": tx.tenant_id, "ids": sorted(named)})
+    gone = {row["id"] for row in rows}
+    if not gone:
+        return entry
+    kept = [item for item in entry.items if gone.isdisjoint((item.ref.id, *(node.id for node in item.path)))]
+    return replace(entry, values={**entry.values, "query": ""}, items=kept)
+
+
+async def _insert(tx: Transaction, found: RetrievalEntry) -> None:
+    entry = await _without_erased(tx, found)
     principal = entry.principal
     await tx.run(
         insert(_LOG).values(
@@ -197,11 +214,19 @@ async def find_retrieval(tx: Transaction, principal: Principal, retrieval_id: UU
 
 
 def _readable(principal: Principal, statement: Select[Any]) -> Select[Any]:
-    return statement if principal.role in _OVERSEERS else statement.where(*_mine(principal))
+    return statement if principal.role in OVERSEERS else statement.where(*made_by(principal))
 
 
-def _mine(principal: Principal) -> list[ColumnElement[bool]]:
-    """A user's are those made as that user; without a user, those made with the same token for nobody."""
+def readable_retrieval(tx: Transaction, principal: Principal, ident: ColumnElement[Any]) -> Select[Any]:
+    """The id of a retrieval if this reader may see it, for a sub-select."""
+    return _readable(principal, select(_LOG.c.id).where(_LOG.c.tenant_id == tx.tenant_id, _LOG.c.id == ident))
+
+
+def made_by(principal: Principal) -> list[ColumnElement[bool]]:
+    """The condition that a retrieval was made as this principal.
+
+    A user's are those made as that user; without a user, those made with the same token for nobody.
+    """
     if principal.user_id is not None:
         return [_LOG.c.user_id == principal.user_id]
     return [_LOG.c.user_id.is_(None), _LOG.c.token_id == principal.token_id]

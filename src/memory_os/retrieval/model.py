@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from memory_os.domain.reinforcement import Verdict
 from memory_os.domain.shapes import NO_NUL, Key, Moment, UserId
+from memory_os.domain.sources import Support
 from memory_os.outbox.waiting import WAIT_MS
 
 QUERY_CHARS = 4_000
@@ -18,7 +19,7 @@ QUERY_CHARS = 4_000
 MOST_RECORDS = 50
 """Records in one pack at most."""
 
-RecordType = Literal["memory", "observation", "procedure", "outcome", "entity"]
+RecordType = Literal["memory", "observation", "procedure", "outcome", "entity", "passage", "source"]
 ArmName = Literal["vector", "text", "graph"]
 Format = Literal["json", "markdown"]
 GraphStateName = Literal["current", "lagging", "degraded", "off"]
@@ -94,17 +95,36 @@ class PathNode(Struct, frozen=True, omit_defaults=True):
     against: bool = False
 
 
+class PackSource(Struct, frozen=True, omit_defaults=True):
+    """Where an item comes from, as far as its reader may know.
+
+    Attributes:
+        id: The source.
+        title: Its title.
+        date: When it was said or written, or else when it was recorded.
+        support: How it bears on a memory: `states`, `supports`, `mentions` or `contradicts`; a passage is of it.
+        quote: The words of it that do; left out where the budget is short.
+    """
+
+    id: UUID
+    title: str
+    date: datetime
+    support: Support | None = None
+    quote: str | None = None
+
+
 class PackItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One record of a pack.
 
     Attributes:
-        label: A memory's label; an entity's type.
-        title: A memory's title. The text of other records begins with their title or name.
+        label: A memory's label; an entity's type; the kind of a source, for it and its passages.
+        title: A memory's title; a passage's source. The text of other records begins with their title or name.
         date: When it happened or was recorded.
         score: What it was ranked by, after fusion and boosts; compares within one answer only.
         arms: By arm that found it, its rank there, from 1.
         why: The path that led to it in words, and what it shares with the question.
         path: The same path as records; left out where the budget is short.
+        source: Of a memory, its strongest evidence; of a passage, where it stands. Left out where the budget is short.
         superseded_by: The memory that took its place.
         shortened: The text ends before its end, at a sentence, to fit the budget.
     """
@@ -123,12 +143,16 @@ class PackItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     arms: dict[str, int]
     why: list[str]
     path: list[PathNode] = []
+    source: PackSource | None = None
     superseded_by: UUID | None = None
     shortened: bool = False
 
 
 class Omission(Struct, frozen=True, omit_defaults=True):
-    """What was found and is not in the pack, and why (`limit`, `budget`): one record by its id, or a number of them."""
+    """What was found and is not in the pack, and why: one record by its id, or a number of them.
+
+    The reasons are `limit`, `budget`, and `same_source` of a passage when a memory in the pack states the same from it.
+    """
 
     reason: str
     id: UUID | None = None

@@ -2,15 +2,18 @@
 
 The budget counts the whole answer as it is sent; of a Markdown answer, the Markdown. Where not even one record fits
 beside the answer's own fields, it counts the pack alone (without `retrieval_id` and `timings_ms`, some 100 tokens) and
-records go without their paths, so that a small budget never looks like an empty memory.
+records go without their paths and sources, so that a small budget never looks like an empty memory.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Final
 from uuid import UUID
 
@@ -18,7 +21,7 @@ import msgspec
 
 from memory_os.domain import packing
 from memory_os.domain.pack_markdown import render_markdown
-from memory_os.domain.packing import estimate_tokens, fit
+from memory_os.domain.packing import Fit, estimate_tokens, fit
 from memory_os.retrieval.fusing import Candidate
 from memory_os.retrieval.log import ItemEntry
 from memory_os.retrieval.model import (
@@ -28,13 +31,17 @@ from memory_os.retrieval.model import (
     GraphState,
     Omission,
     PackItem,
+    PackSource,
     RetrievalRequest,
 )
 
 OMITTED_FOR_LIMIT: Final = "limit"
 
+OMITTED_FOR_SAME_SOURCE: Final = "same_source"
+"""The reason of a passage of which a memory in the pack states the same."""
+
 LISTED_OMISSIONS: Final = 20
-"""Records left out for the budget that are named by id, if there is room; the others are counted."""
+"""Records left out for another reason than the limit that are named by id, if there is room; the others are counted."""
 
 _PARTS: Final = ("text", "names", "embed", "vector", "wait", "graph", "hydrate", "pack", "total")
 _LONGEST_MS: Final = 99_999.99
@@ -119,10 +126,21 @@ def estimate_json(json: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Extras:
-    """What is told beside the records where the budget has room: their paths, and which records were left out."""
+    """What is told beside the records where the budget has room: sources, quotes, paths, and what was left out."""
 
+    sources: frozenset[str] = frozenset()
+    quotes: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
     listed: int = 0
+
+    def __or__(self, other: _Extras) -> _Extras:
+        """All that either tells."""
+        return _Extras(
+            self.sources | other.sources,
+            self.quotes | other.quotes,
+            self.paths | other.paths,
+            max(self.listed, other.listed),
+        )
 
 
 _NO_EXTRAS: Final = _Extras()
@@ -144,37 +162,65 @@ class _Packer:
         self._graph = graph
         self._request = request
         self._degraded = list(degraded)
-        self._sizes: dict[tuple[str, str, bool, bool], int] = {}
+        self._sizes: dict[tuple[object, ...], int] = {}
 
     def pack(self) -> Packed:
-        """Choose the records, then give back the room that is left: first to paths, then to what was left out."""
+        """Choose the records, then give the room that is left to sources, quotes, paths, and what was left out."""
+        said = self._stated(self._candidates, self._candidates)
+        fitted, bare = self._choose(said)
+        while lone := said - self._stated(said, {item.id for item in fitted.included}):
+            said -= lone
+            fitted, bare = self._choose(said)
+        items, omitted, tokens, extras = fitted.included, fitted.omitted, fitted.tokens, _NO_EXTRAS
+        if not bare:
+            extras, size = self._widen(items, omitted, self._further(items, omitted))
+            tokens = max(tokens, size)
+        return Packed(self._answer(items, omitted, extras), tokens, self._entries(items, omitted))
+
+    def _stated(self, idents: Iterable[str], among: Container[str]) -> set[str]:
+        """Those of these records that are passages which a memory among the others states."""
+        return {ident for ident in idents if any(str(one) in among for one in self._candidates[ident].stated_by)}
+
+    def _choose(self, said: AbstractSet[str]) -> tuple[Fit, bool]:
+        """The records that fit, but for those that are said already; and whether they have to go bare."""
         limit, budget = self._request.limits.memories, self._request.budget_tokens
-        found = [_describe(candidate) for candidate in self._candidates.values()]
+        found = [_describe(candidate) for ident, candidate in self._candidates.items() if ident not in said]
         wanted = found[:limit]
         beyond = [packing.Omission(item.id, OMITTED_FOR_LIMIT) for item in found[limit:]]
-        left_out: frozenset[str] = frozenset()
-        fitted = fit(wanted, budget, self._stand_in(left_out), beyond)
-        if wanted and not fitted.included:
-            left_out = _CALL_FIELDS
-            bare = [replace(item, why=()) for item in wanted]
-            fitted = fit(bare, budget, self._stand_in(left_out), beyond)
-        items, omitted, tokens, extras = fitted.included, fitted.omitted, fitted.tokens, _NO_EXTRAS
-        for more in () if left_out else self._further(items, omitted):
-            wider = _Extras(extras.paths | more.paths, max(extras.listed, more.listed))
-            size = self._tokens(items, omitted, wider, left_out)
-            if size <= budget:
-                extras, tokens = wider, max(tokens, size)
-        return Packed(self._answer(items, omitted, extras), tokens, self._entries(items, omitted))
+        beyond += [packing.Omission(ident, OMITTED_FOR_SAME_SOURCE) for ident in self._candidates if ident in said]
+        fitted = fit(wanted, budget, self._stand_in(frozenset()), beyond)
+        if not wanted or fitted.included:
+            return fitted, False
+        return fit([replace(item, why=()) for item in wanted], budget, self._stand_in(_CALL_FIELDS), beyond), True
+
+    def _widen(self, items: _Items, omitted: _Omissions, steps: Sequence[_Extras]) -> tuple[_Extras, int]:
+        """As many of these extras as there is room for, the first ones first; and the tokens of it all.
+
+        All of them are tried at once, then each half: mostly all or most fit, and a Markdown pack is rendered for each
+        try.
+        """
+        taken, tokens = _NO_EXTRAS, 0
+        waiting = [steps] if steps else []
+        while waiting:
+            some = waiting.pop()
+            wider = reduce(or_, some, taken)
+            size = self._tokens(items, omitted, wider, frozenset())
+            if size <= self._request.budget_tokens:
+                taken, tokens = wider, max(tokens, size)
+            elif len(some) > 1:
+                half = len(some) // 2
+                waiting += [some[half:], some[:half]]
+        return taken, tokens
 
     def _stand_in(self, left_out: frozenset[str]) -> packing.Render:
         """Renders something as long, in tokens, as the answer without the fields that are left out."""
         if self._request.format == "markdown":
-            return self._markdown
+            return lambda items, omitted: self._markdown(items, omitted, _NO_EXTRAS)
         return lambda items, omitted: _MARK * self._tokens(items, omitted, _NO_EXTRAS, left_out)
 
     def _tokens(self, items: _Items, omitted: _Omissions, extras: _Extras, left_out: frozenset[str]) -> int:
         if self._request.format == "markdown":
-            return 0  # what is told beside the records stands outside of the Markdown
+            return estimate_tokens(self._markdown(items, omitted, extras)) if extras.sources else 0
         # The packer measures at every step, so each record is estimated once; apart they have no fewer tokens.
         answer = msgspec.structs.asdict(self._answer((), omitted, extras))
         fields = {name: value for name, value in answer.items() if value is not None and name not in left_out}
@@ -182,14 +228,23 @@ class _Packer:
         return estimate_json(_encode(fields)) + sum(self._size(item, extras) for item in items)
 
     def _size(self, item: packing.PackItem, extras: _Extras) -> int:
-        key = (item.id, item.text, bool(item.why), item.id in extras.paths)
+        told = (item.id in some for some in (extras.sources, extras.quotes, extras.paths))
+        key = (item.id, item.text, bool(item.why), *told)
         if key not in self._sizes:
             self._sizes[key] = estimate_json(_encode(self._item(item, extras)))
         return self._sizes[key]
 
-    def _markdown(self, items: _Items, omitted: _Omissions) -> str:
+    def _markdown(self, items: _Items, omitted: _Omissions, extras: _Extras) -> str:
         conflicts = [(str(first), str(second)) for first, second in self._contradictions]
-        return render_markdown(items, omitted, conflicts=conflicts, graph=self._graph.state)
+        cited = [replace(item, source=_in_words(self._source(item, extras))) for item in items]
+        return render_markdown(cited, omitted, conflicts=conflicts, graph=self._graph.state)
+
+    def _source(self, item: packing.PackItem, extras: _Extras) -> PackSource | None:
+        """Where an item comes from, as much of it as is told."""
+        source = self._candidates[item.id].source
+        if source is None or item.id not in extras.sources:
+            return None
+        return source if item.id in extras.quotes else msgspec.structs.replace(source, quote=None)
 
     def _answer(self, items: _Items, omitted: _Omissions, extras: _Extras) -> ContextPack:
         return ContextPack(
@@ -200,7 +255,7 @@ class _Packer:
             conflicts=self._conflicts(items),
             graph=self._graph,
             no_match=not self._candidates,
-            markdown=self._markdown(items, omitted) if self._request.format == "markdown" else None,
+            markdown=self._markdown(items, omitted, extras) if self._request.format == "markdown" else None,
             degraded_arms=list(self._degraded),
             timings_ms=_UNKNOWN_TIMINGS,
         )
@@ -223,6 +278,7 @@ class _Packer:
             arms=dict(item.arms),
             why=list(item.why),
             path=list(candidate.trail.nodes) if candidate.trail and item.id in extras.paths else [],
+            source=self._source(item, extras),
             superseded_by=record.superseded_by,
             shortened=item.shortened,
         )
@@ -241,8 +297,11 @@ class _Packer:
     def _further(self, items: _Items, omitted: _Omissions) -> list[_Extras]:
         """What there could be told beside the records, the most useful first."""
         left = min(LISTED_OMISSIONS, sum(gone.reason != OMITTED_FOR_LIMIT for gone in omitted))
-        paths = [_Extras(paths=frozenset({item.id})) for item in items if self._candidates[item.id].trail]
-        return paths + [_Extras(listed=count) for count in range(1, left + 1)]
+        found = [(frozenset({item.id}), self._candidates[item.id]) for item in items]
+        sources = [_Extras(sources=item) for item, candidate in found if candidate.source]
+        quotes = [_Extras(quotes=item) for item, candidate in found if candidate.source and candidate.source.quote]
+        paths = [_Extras(paths=item) for item, candidate in found if candidate.trail]
+        return sources + quotes + paths + [_Extras(listed=count) for count in range(1, left + 1)]
 
     def _entries(self, items: _Items, omitted: _Omissions) -> list[ItemEntry]:
         inside = {item.id for item in items}
@@ -262,9 +321,9 @@ class _Packer:
 
 
 def _describe(candidate: Candidate) -> packing.PackItem:
-    """A candidate as the packer weighs it. The text of what is no memory begins with its title or name."""
+    """A candidate as the packer weighs it. What is no memory or passage has its title or name before its text."""
     record = candidate.record
-    named = record.ref.type != "memory"
+    named = record.ref.type not in ("memory", "passage")
     text = "\n".join(part for part in (record.title, record.text) if part) if named else record.text
     return packing.PackItem(
         type=record.ref.type,
@@ -291,8 +350,15 @@ def _reasons(candidate: Candidate) -> tuple[str, ...]:
     return (*path, f"shares {' and '.join(shared)} with the question") if shared else path
 
 
+def _in_words(source: PackSource | None) -> packing.PackSource | None:
+    """A source as Markdown shows it."""
+    if source is None:
+        return None
+    return packing.PackSource(str(source.id), source.title, source.date, source.support, source.quote)
+
+
 def _tell(omitted: _Omissions, listed: int) -> list[Omission]:
-    """What was left out: the first for the budget by id, the others counted by reason."""
+    """What was left out: the first beyond the limit's by id, the others counted by reason."""
     named = [gone for gone in omitted if gone.reason != OMITTED_FOR_LIMIT][:listed]
     counts = Counter(gone.reason for gone in omitted)
     counts.subtract(gone.reason for gone in named)

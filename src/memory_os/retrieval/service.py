@@ -30,6 +30,7 @@ from memory_os.retrieval.arms import (
     search_vectors,
     search_words,
 )
+from memory_os.retrieval.citing import Origins, cite
 from memory_os.retrieval.fusing import Candidate, fuse
 from memory_os.retrieval.hydrating import Hydrated, hydrate
 from memory_os.retrieval.log import RetrievalEntry, RetrievalLog
@@ -105,10 +106,10 @@ class Retriever:
                 found.position = await self._wait(scope, found.position, request.wait_for, request.timeout_ms)
         seeds, paths = await self._walk(principal, request, window, found, timings)
         with timings.part("hydrate"):
-            hydrated = await self._hydrate(scope, found, paths or (), window)
+            hydrated, origins = await self._hydrate(scope, found, paths or (), window)
         trails = follow(paths or (), seeds, found.named, hydrated, request.limits.paths)
         now = request.as_of or datetime.now(UTC)
-        candidates = fuse(found.vector, found.words, trails, hydrated, now)
+        candidates = origins.tell(fuse(found.vector, found.words, trails, hydrated, now))
         with timings.part("pack"):
             packed = make_pack(
                 retrieval_id, candidates, hydrated.contradictions, self._state(found, paths), request, found.degraded
@@ -203,10 +204,13 @@ class Retriever:
         except GraphError:
             return False
 
-    async def _hydrate(self, scope: Scope, found: _Found, paths: Sequence[Path], window: Window) -> Hydrated:
+    async def _hydrate(
+        self, scope: Scope, found: _Found, paths: Sequence[Path], window: Window
+    ) -> tuple[Hydrated, Origins]:
         refs = {*found.vector, *found.words, *(Ref("entity", ident) for ident in found.named)}
         async with self._database.transaction(scope) as tx:
-            return await hydrate(tx, refs, paths, window)
+            hydrated = await hydrate(tx, refs, paths, window)
+            return hydrated, await cite(tx, (record.ref for record in hydrated.records.values()))
 
     def _state(self, found: _Found, paths: Sequence[Path] | None) -> GraphState:
         position = found.position

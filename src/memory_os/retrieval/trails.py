@@ -67,7 +67,7 @@ def follow(
             nodes = [PathNode(record.ref.id, record.ref.type)]
             trails[record.ref] = Trail(record.ref, 1.0, nodes, f"query -> {shorten(record.name)}")
     borne_out = [(path, _scores(path, weights.get(path.seed, 0.0))) for path in paths if hydrated.bears_out(path)]
-    borne_out.sort(key=lambda pair: -pair[1][-1])  # stable: among equals the graph's own order stays
+    borne_out.sort(key=lambda pair: (-pair[1][-1], _order(pair[0])))
     for path, scores in borne_out[:limit]:
         for length, score in enumerate(scores, start=1):
             record = hydrated.records[path.steps[length - 1].node]
@@ -103,6 +103,11 @@ def _scores(path: Path, weight: float) -> list[float]:
         score *= _worth(step) * (PASSING if index else 1.0)
         scores.append(score)
     return scores
+
+
+def _order(path: Path) -> tuple[object, ...]:
+    """Among equals the shorter, then by ids: the graph's own order follows from degrees, which count hidden edges."""
+    return len(path.steps), path.seed.id, [(step.type, step.edge_id or "", step.node.id) for step in path.steps]
 
 
 def _worth(step: Step) -> float:

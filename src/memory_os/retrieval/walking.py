@@ -38,11 +38,15 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def make_seeds(named: Sequence[UUID], vector: Mapping[Ref, float], words: Mapping[Ref, float]) -> list[Seed]:
-    """Where a walk starts: named entities, then the best hits, weighed by their share of their arm's best score."""
+    """Where a walk starts: named entities, then the best hits, weighed by their share of their arm's best score.
+
+    Passages are not in the graph, and take no place from what is.
+    """
     weights: dict[NodeRef, float] = {NodeRef("entity", str(ident)): _NAMED_WEIGHT for ident in named}
     for hits in (vector, words):
         best = max(hits.values(), default=0.0)
-        for ref, score in islice(hits.items(), SEEDS):
+        inside = ((ref, score) for ref, score in hits.items() if ref.type != "passage")
+        for ref, score in islice(inside, SEEDS):
             if best > 0:
                 node = node_of(ref)
                 weights[node] = max(weights.get(node, 0.0), _FOUND_WEIGHT * score / best)

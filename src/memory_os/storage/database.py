@@ -131,6 +131,13 @@ class Transaction:
         """The first row of a Core statement, or None."""
         return (await self._connection.execute(statement)).mappings().first()
 
+    async def pages(self, statement: str, parameters: Mapping[str, Any], size: int) -> AsyncIterator[list[Any]]:
+        """Rows of a statement as tuples, `size` at a time from a cursor on the server: what is held does not grow."""
+        async with self._driver.cursor(name="pages") as cursor:
+            await cursor.execute(statement.encode(), _plain(parameters))
+            while rows := await cursor.fetchmany(size):
+                yield rows
+
     async def hot(self, name: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """All rows of a hand-tuned statement; an empty list for one that returns none."""
         async with self._driver.cursor(row_factory=dict_row) as cursor:
@@ -182,10 +189,15 @@ class Database:
         await self.engine.dispose()
 
     @asynccontextmanager
-    async def transaction(self, scope: Scope) -> AsyncIterator[Transaction]:
-        """Begin a transaction inside `scope`; commits at the end of the block, rolls back on any exception."""
+    async def transaction(self, scope: Scope, *, snapshot: bool = False) -> AsyncIterator[Transaction]:
+        """Begin a transaction inside `scope`; commits at the end of the block, rolls back on any exception.
+
+        Args:
+            scope: What it enters.
+            snapshot: All its statements see the rows as they are at its beginning (REPEATABLE READ).
+        """
         async with AsyncExitStack() as stack:
-            connection, driver = await self._enter(stack, scope)
+            connection, driver = await self._enter(stack, scope, snapshot=snapshot)
             try:
                 yield Transaction(connection, driver, scope)
             except BaseException:
@@ -196,10 +208,14 @@ class Database:
                 raise
             await connection.commit()
 
-    async def _enter(self, stack: AsyncExitStack, scope: Scope) -> tuple[SqlConnection, AsyncConnection[Any]]:
+    async def _enter(
+        self, stack: AsyncExitStack, scope: Scope, *, snapshot: bool
+    ) -> tuple[SqlConnection, AsyncConnection[Any]]:
         """A connection inside `scope`; pooled ones that died with a restarted server are thrown away on the way."""
         while True:
             connection = await stack.enter_async_context(self.engine.connect())
+            if snapshot:
+                await connection.execution_options(isolation_level="REPEATABLE READ")
             await connection.begin()  # what the driver runs by itself would not be committed otherwise
             raw = await connection.get_raw_connection()
             driver: AsyncConnection[Any] = raw.driver_connection  # type: ignore[assignment]  # untyped by SQLAlchemy

@@ -58,6 +58,15 @@ def upgrade(owner_url: str, revision: str = "head") -> None:
     _run(owner_url, lambda config: command.upgrade(config, revision))
 
 
+def prepare(owner_url: str) -> None:
+    """Make the roles and the extension and no table: for an empty database that a dump is about to fill.
+
+    Raises:
+        StartupError: As `upgrade`.
+    """
+    _run(owner_url, None)
+
+
 def downgrade(owner_url: str, revision: str) -> None:
     """Take the schema back to `revision`. This drops what later revisions made, data included."""
     _run(owner_url, lambda config: command.downgrade(config, revision))

@@ -11,8 +11,10 @@ import pytest
 from tests.fixtures.entities import ANN, ENTITIES, declare, store_memory
 from tests.fixtures.postgres import DatabaseUrls
 from tests.fixtures.service import TenantFactory, TestTenant, bearer
+from tests.fixtures.worker import drain
 
 from memory_os.domain.names import canonical_name
+from memory_os_workers.context import WorkerContext
 
 pytestmark = pytest.mark.anyio
 
@@ -147,6 +149,25 @@ async def test_counts_and_times_of_mentions_do_not_betray_hidden_memories(
 
     assert await seen(tenant.headers(user="ann")) == (2, "2020", "2024")
     assert await seen(tenant.headers(user="bo")) == (1, "2020", "2020")
+
+
+async def test_the_strongest_entities_are_as_strong_as_the_reader_may_know(
+    client: httpx.AsyncClient, tenant: TestTenant, worker: WorkerContext
+) -> None:
+    ann = tenant.headers(user="ann")
+    for name, shared, hidden in (("Ann Lee", 1, 3), ("Bob Stone", 2, 0)):
+        await declare(client, ann, name=name)
+        for count, fields in ((shared, {}), (hidden, {"visibility": "private"})):
+            for _ in range(count):
+                await store_memory(client, ann, text=f"They met {name}.", **fields)
+    await drain(worker)
+
+    async def seen(headers: dict[str, str]) -> list[tuple[str, float, int]]:
+        top = (await client.get("/v1/graph/stats", headers=headers)).json()["top_entities"]
+        return [(entity["name"], entity["strength"], entity["mentions"]) for entity in top]
+
+    assert await seen(ann) == [("Ann Lee", 1.6, 4), ("Bob Stone", 1.2, 2)]
+    assert await seen(tenant.headers(user="bo")) == [("Bob Stone", 1.2, 2), ("Ann Lee", 1.0, 1)]
 
 
 async def test_derived_entities_are_listed_on_request_and_follow_their_memories(

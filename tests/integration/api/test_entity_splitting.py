@@ -61,6 +61,7 @@ async def test_the_aliases_go_to_an_entity_of_their_own(
         "before": {"aliases": ALIASES},
         "taken": ["Ann of Accounts", "Annie"],
         "new": new["id"],
+        "act_id": answer.json()["act_id"],
         "name": "Ann of Accounts",
     }
 

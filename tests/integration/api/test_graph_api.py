@@ -65,11 +65,29 @@ async def _fill(services: Services, tenant: TestTenant, entities: dict[UUID, flo
     await backend.apply(tenant.tenant_id, "fence", patch)
 
 
+def _mention(urls: DatabaseUrls, tenant: TestTenant, occurrences: dict[UUID, int]) -> None:
+    """A memory that names these entities, past the service: nothing of it has to be projected."""
+    memory_id = uuid4()
+    with psycopg.connect(urls.owner_url) as connection:
+        connection.execute(
+            "INSERT INTO memories (tenant_id, id, label, layer, text, search) "
+            "VALUES (%s, %s, 'Event', 'intelligence', 'x', '')",
+            (tenant.tenant_id, memory_id),
+        )
+        for entity_id, count in occurrences.items():
+            connection.execute(
+                "INSERT INTO mentions (tenant_id, memory_id, canonical_name, entity_id, name, occurrences, confidence, "
+                "spans, seen, extractor, extractor_version) VALUES (%s, %s, %s, %s, 'x', %s, 1, '{}', now(), 'x', 1)",
+                (tenant.tenant_id, memory_id, str(entity_id), entity_id, count),
+            )
+
+
 async def test_stats_count_the_graph_and_name_the_strongest_entities(
     client: httpx.AsyncClient, services: Services, tenant: TestTenant, database_urls: DatabaseUrls
 ) -> None:
     weak, strong = _entity(database_urls, tenant, "Ann"), _entity(database_urls, tenant, "Acme")
-    await _fill(services, tenant, {weak: 1.0, strong: 3.5})
+    await _fill(services, tenant, {weak: 1.0, strong: 2.0})
+    _mention(database_urls, tenant, {weak: 1, strong: 6})
     stats = (await client.get("/v1/graph/stats", headers=tenant.headers("reader"))).json()
     assert stats == {
         "enabled": True,
@@ -80,7 +98,7 @@ async def test_stats_count_the_graph_and_name_the_strongest_entities(
         "memory_nodes": 1,
         "edges_by_type": {"MENTIONS": 2},
         "top_entities": [
-            {"id": str(strong), "name": "Acme", "strength": 3.5, "mentions": 1},
+            {"id": str(strong), "name": "Acme", "strength": 2.0, "mentions": 1},
             {"id": str(weak), "name": "Ann", "strength": 1.0, "mentions": 1},
         ],
         "lag": {"events": 0, "seconds": 0.0},

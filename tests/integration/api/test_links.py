@@ -19,7 +19,7 @@ from memory_os.entities.context import GROUP_ROWS
 pytestmark = pytest.mark.anyio
 
 ENTITIES = "/v1/memory/entities"
-LAYERS = ("entity", "memory", "observation", "procedure", "outcome")
+LAYERS = ("entity", "memory", "observation", "procedure", "outcome", "source")
 MARCH, APRIL = "2026-03-01T00:00:00Z", "2026-04-01T00:00:00Z"
 
 
@@ -46,7 +46,11 @@ async def make_target(client: httpx.AsyncClient, layer: str, headers: dict[str, 
         return await declare(client, headers, "Acme", **fields)
     if layer == "memory":
         return await store_memory(client, headers, **fields)
-    answer = await client.post(f"/v1/memory/{layer}s", json={"title": "Acme", **fields}, headers=headers)
+    if layer == "source":
+        body = {"kind": "document", "title": "Acme", **fields}
+        answer = await client.post("/v1/sources", json=body, headers=headers)
+    else:
+        answer = await client.post(f"/v1/memory/{layer}s", json={"title": "Acme", **fields}, headers=headers)
     assert answer.status_code == 201, answer.text
     return answer.json()[layer]["id"]
 
@@ -140,7 +144,7 @@ async def test_a_boundary_instant_belongs_to_one_window_only(client: httpx.Async
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({"layer": "source"}, "/layer"),
+        ({"layer": "galaxy"}, "/layer"),
         ({"layer": "memry"}, "/layer"),
         ({"relationship": " "}, "/relationship"),
         ({"relationship": "a\x00"}, "/relationship"),
@@ -205,7 +209,7 @@ async def test_lists_are_filtered_and_paged_newest_first(client: httpx.AsyncClie
     first = (await client.get(f"{ENTITIES}/{entity}/links", params={"limit": 3}, headers=headers)).json()
     rest = await listed(client, headers, entity, limit=3, cursor=first["next_cursor"])
     assert [item["id"] for item in first["items"]] + rest == made[::-1]
-    for unknown in ({"colour": "red"}, {"layer": "source"}, {"valid_at": "2026-04-01T00:00:00"}, {"valid_at": "x"}):
+    for unknown in ({"colour": "red"}, {"layer": "galaxy"}, {"valid_at": "2026-04-01T00:00:00"}, {"valid_at": "x"}):
         answer = await client.get(f"{ENTITIES}/{entity}/links", params=unknown, headers=headers)
         assert answer.status_code == 422, unknown
 
@@ -371,7 +375,7 @@ async def test_the_context_leaves_out_whatever_has_a_hidden_end(
         assert context["entity"]["mention_count"] == len(context["memories"])
         return len(context["links"]), len(context["edges"]), len(context["memories"])
 
-    assert await sizes(cy) == (6, 1, 1)
+    assert await sizes(cy) == (7, 1, 1)
     assert await sizes(shared) == (0, 0, 0)
     assert await sizes(tenant.headers(user="bo")) == (0, 0, 0)
     assert (await client.get(f"{ENTITIES}/{diary}/context", headers=shared)).status_code == 404

@@ -25,7 +25,7 @@ async def test_the_vocabulary_serves_every_closed_list(client: httpx.AsyncClient
     assert {label["lifecycle"] for label in served["labels"]} == {term["name"] for term in served["lifecycles"]}
     assert {"name": "Fact", "instead": "Use Attribute."} in served["retired_labels"]
     assert "RELATES_TO" in {term["name"] for term in served["refused_edge_types"]}
-    assert served["link_layers"] == ["entity", "memory", "observation", "procedure", "outcome"]
+    assert served["link_layers"] == ["entity", "memory", "observation", "procedure", "outcome", "source"]
     assert served["visibilities"] == ["tenant", "private", "restricted"]
     assert [term["name"] for term in served["entity_statuses"]] == ["active", "retired", "archived"]
     assert [term["name"] for term in served["record_statuses"]] == ["active", "archived"]

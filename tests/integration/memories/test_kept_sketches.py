@@ -23,13 +23,16 @@ VECTOR: NDArray[np.float32] = np.array([[1.0, -1.0] * 8], np.float32)
 
 def put(connection: psycopg.Connection, tenant_id: UUID, vector: NDArray[np.float32] = VECTOR[0]) -> UUID:
     ident = new_id()
+    # The trigger that keeps sketches sees what its owner may see: the tenant that was entered.
+    connection.execute("SELECT set_config('memory_os.tenant_id', %s, false)", (str(tenant_id),))
     connection.execute(
         "INSERT INTO memories (tenant_id, id, label, layer, text, search, embedding_model) "
         "VALUES (%s, %s, 'Skill', 'identity', 'x', '', 'm')",
         (tenant_id, ident),
     )
     connection.execute(
-        "INSERT INTO memory_embeddings VALUES (%s, %s, 'm', 16, %s)", (tenant_id, ident, str(vector.tolist()))
+        "INSERT INTO memory_embeddings VALUES (%s, %s, 'm', 16, %s, 'tenant', NULL, '{}', '{}')",
+        (tenant_id, ident, str(vector.tolist())),
     )
     return ident
 

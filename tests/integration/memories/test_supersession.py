@@ -221,7 +221,10 @@ async def test_readers_of_the_old_one_must_be_readers_of_the_new_one(actor: Acto
 async def test_the_user_of_the_old_one_stays_among_the_readers(actor: Actor) -> None:
     shared = {"visibility": "restricted", "readers": {"users": ["bob"], "groups": []}}
     old = await actor.acting("ann").remember("The launch is in May.", **shared)
-    made = await actor.acting("bob").do("supersede", old["id"], {"text": "The launch is in June."})
+    bob = actor.acting("bob")
+    assert (await bob.try_to("supersede", old["id"], {"text": "The launch is in June."})).status_code == 403
+    bob.headers = actor.tenant.headers("reviewer", user="bob")
+    made = await bob.do("supersede", old["id"], {"text": "The launch is in June."})
     assert (made["memory"]["user_id"], made["memory"]["readers"]["users"]) == ("bob", ["bob", "ann"])
     assert (await actor.acting("ann").read(made["memory"]["id"]))["supersedes"] == old["id"]
 

@@ -12,9 +12,10 @@ from uuid import UUID
 import numpy as np
 import psycopg
 import pytest
-from tests.fixtures.postgres import DatabaseUrls
+from tests.fixtures.postgres import DatabaseUrls, clone_database
 
 from memory_os.domain.ids import new_id
+from memory_os.embedded.postgres import EmbeddedPostgres
 from memory_os.memories.writing import vector_literal
 from memory_os.storage.database import _ENTER, Scope, hot_statement
 
@@ -22,11 +23,18 @@ OWN, OTHERS, TENANTS, DIMENSION = 300, 200, 12, 16
 MODEL = "some-model"
 WINDOW = {"as_of": None, "history": False}
 Filled = tuple[psycopg.Connection[Any], UUID, list[UUID]]
-TABLES = ("memories", "memory_embeddings", "entities", "entity_names", "mentions", "outbox_events", "edges")
+TABLES = (
+    *("memories", "memory_embeddings", "entities", "entity_names", "mentions", "outbox_events", "edges"),
+    *("sources", "passages", "passage_embeddings", "evidence"),
+)
+SOURCES = 10
 
 
 def fill(connection: psycopg.Connection[Any], tenant_id: UUID, count: int) -> list[UUID]:
-    """Rows of one tenant: memories, for each a vector, a mention of a derived entity, a declared one, a done event."""
+    """Rows of one tenant: memories, for each a vector, a mention of a derived entity, a declared one, a done event.
+
+    Each memory but the last has an edge to the next, and evidence: a passage, with its vector, of one of ten sources.
+    """
     ids = [new_id() for _ in range(count)]
     connection.execute("INSERT INTO tenants (tenant_id, name) VALUES (%s, 'a tenant')", (tenant_id,))
     vectors = np.random.default_rng(len(ids)).normal(size=(count, DIMENSION)).astype(np.float32)
@@ -38,8 +46,8 @@ def fill(connection: psycopg.Connection[Any], tenant_id: UUID, count: int) -> li
             [(*row, row[2]) for row in rows],
         )
         cursor.executemany(
-            "INSERT INTO memory_embeddings (tenant_id, memory_id, model, dimension, embedding) "
-            "VALUES (%s, %s, %s, %s, %s::vector)",
+            "INSERT INTO memory_embeddings (tenant_id, memory_id, model, dimension, embedding, visibility) "
+            "VALUES (%s, %s, %s, %s, %s::vector, 'tenant')",
             [
                 (tenant_id, ident, MODEL, DIMENSION, vector_literal(vector))
                 for ident, vector in zip(ids, vectors, strict=True)
@@ -65,19 +73,58 @@ def fill(connection: psycopg.Connection[Any], tenant_id: UUID, count: int) -> li
             "finished_at) VALUES (%s, 'GRAPH_UPSERT', 'memory', %s, 1, 'done', now())",
             [(tenant_id, ident) for ident in ids],
         )
+        cursor.executemany(
+            "INSERT INTO edges (tenant_id, id, type, source_memory_id, target_memory_id) "
+            "VALUES (%s, %s, 'CAUSED_BY', %s, %s)",
+            [(tenant_id, *pair) for pair in zip(ids, ids, ids[1:], strict=False)],
+        )
+        cite(cursor, tenant_id, ids, [vector_literal(vector) for vector in vectors])
     return ids
 
 
+def cite(cursor: psycopg.Cursor[Any], tenant_id: UUID, ids: list[UUID], vectors: list[str]) -> None:
+    """For each memory a passage with the same id and vector, and evidence that it states the memory."""
+    sources = [new_id() for _ in range(SOURCES)]
+    cursor.executemany(
+        "INSERT INTO sources (tenant_id, id, kind, title, visibility) VALUES (%s, %s, 'document', 'Manual', 'tenant')",
+        [(tenant_id, source) for source in sources],
+    )
+    places = [(tenant_id, ident, sources[number % SOURCES], number) for number, ident in enumerate(ids)]
+    cursor.executemany(
+        "INSERT INTO passages (tenant_id, id, source_id, ordinal, text, search) "
+        "VALUES (%s, %s, %s, %s, 'The gearbox wants oil.', to_tsvector('english', 'The gearbox wants oil.'))",
+        places,
+    )
+    cursor.executemany(
+        "INSERT INTO passage_embeddings (tenant_id, passage_id, source_id, model, dimension, embedding) "
+        "VALUES (%s, %s, %s, %s, %s, %s::vector)",
+        [(*place[:3], MODEL, DIMENSION, vector) for place, vector in zip(places, vectors, strict=True)],
+    )
+    cursor.executemany(
+        "INSERT INTO evidence (tenant_id, id, memory_id, source_id, passage_id, support, role) "
+        "VALUES (%s, %s, %s, %s, %s, 'states', 'writer')",
+        [(place[0], new_id(), place[1], place[2], place[1]) for place in places],
+    )
+
+
+@pytest.fixture(scope="module")
+def crowd(postgres_server: EmbeddedPostgres, template_database: str) -> Iterator[tuple[DatabaseUrls, UUID, list[UUID]]]:
+    """Twelve tenants with statistics, one of them and its memories; nothing here changes them."""
+    for urls in clone_database(postgres_server, template_database):
+        tenant_id = new_id()
+        with psycopg.connect(urls.owner_url, autocommit=True) as owner:
+            ids = fill(owner, tenant_id, OWN)
+            for _ in range(TENANTS - 1):
+                fill(owner, new_id(), OTHERS)
+            owner.execute("VACUUM ANALYZE")
+        yield urls, tenant_id, ids
+
+
 @pytest.fixture
-def filled(database_urls: DatabaseUrls) -> Iterator[Filled]:
-    """Twelve tenants with statistics, a connection inside one of them as the application, and its memories."""
-    tenant_id = new_id()
-    with psycopg.connect(database_urls.owner_url, autocommit=True) as owner:
-        ids = fill(owner, tenant_id, OWN)
-        for _ in range(TENANTS - 1):
-            fill(owner, new_id(), OTHERS)
-        owner.execute("VACUUM ANALYZE")
-    with psycopg.connect(database_urls.app_url) as connection:
+def filled(crowd: tuple[DatabaseUrls, UUID, list[UUID]]) -> Iterator[Filled]:
+    """A connection inside the tenant as the application, the tenant, and its memories."""
+    urls, tenant_id, ids = crowd
+    with psycopg.connect(urls.app_url) as connection:
         connection.execute(_ENTER, Scope("memory_os_app", tenant_id, "reader", "ada").parameters())
         yield connection, tenant_id, ids
 
@@ -121,6 +168,11 @@ def test_the_vector_scan_stays_in_the_tenants_partition(filled: Filled) -> None:
     ).fetchone()  # type: ignore[misc] # the tenant has vectors
     assert vectors[0]["Relation Name"] == partition
     assert sum(touched(node) for node in scans if node["Relation Name"] == "memories") <= OWN
+    for table, most in (("passage_embeddings", OWN), ("sources", SOURCES)):
+        looked_at = [node for node in scans if node["Relation Name"] == table]
+        assert looked_at
+        assert all("Index" in node["Node Type"] or "Bitmap" in node["Node Type"] for node in looked_at), looked_at
+        assert sum(touched(node) for node in looked_at) <= most
 
 
 def test_the_text_scan_reads_the_tenants_rows_by_their_key(filled: Filled) -> None:
@@ -131,7 +183,7 @@ def test_the_text_scan_reads_the_tenants_rows_by_their_key(filled: Filled) -> No
         {"tenant_id": tenant_id, "text": "gearbox 7 oil", "max_lexemes": 256, "limit": 50, **WINDOW},
     )
     assert "mentions" not in {node["Relation Name"] for node in scans}  # asking of each derived entity is costly
-    for table, most in (("memories", OWN), ("entities", 2 * OWN)):
+    for table, most in (("memories", OWN), ("entities", 2 * OWN), ("passages", OWN), ("sources", SOURCES)):
         looked_at = [node for node in scans if node["Relation Name"] == table]
         assert looked_at
         assert all("Index" in node["Node Type"] or "Bitmap" in node["Node Type"] for node in looked_at), looked_at
@@ -168,10 +220,26 @@ def test_the_position_does_not_read_what_is_done(filled: Filled) -> None:
 
 def test_records_and_steps_are_looked_up_by_key(filled: Filled) -> None:
     connection, tenant_id, ids = filled
-    nothing: dict[str, list[UUID]] = {"records": [], "entities": [], "links": [], "pairs_a": [], "pairs_b": []}
-    wanted = {**nothing, "memories": ids[:60], "edges": ids[:20], "tenant_id": tenant_id, **WINDOW}
-    for name in ("hydrate_records", "check_steps"):
+    some = ids[:60]
+    nothing: dict[str, list[UUID]] = {"entities": [], "links": [], "pairs_a": [], "pairs_b": []}
+    wanted = {**nothing, "memories": some, "records": some, "edges": ids[:20], "tenant_id": tenant_id, **WINDOW}
+    # Of each edge both ends are looked up; the edges among the memories are read for contradictions, too.
+    for name, most in (("hydrate_records", {"memories": 60, "passages": 60}), ("check_steps", {"edges": 80})):
         scans = explain(connection, name, wanted)
-        memories = [node for node in scans if node["Relation Name"] == "memories"]
-        assert all("Index" in node["Node Type"] for node in memories), memories
-        assert sum(touched(node) for node in memories) <= len(ids[:60])
+        for table, limit in most.items():
+            looked_at = [node for node in scans if node["Relation Name"] == table]
+            assert looked_at
+            assert all("Index" in node["Node Type"] for node in looked_at), looked_at
+            assert sum(touched(node) for node in looked_at) <= limit, looked_at
+
+
+def test_evidence_is_looked_up_by_its_memories_and_passages(filled: Filled) -> None:
+    connection, tenant_id, ids = filled
+    some = ids[:60]
+    scans = explain(connection, "cite_records", {"tenant_id": tenant_id, "memories": some, "passages": some})
+    # Each piece of evidence is read as a memory's and as a passage's, and shows only with its memory and its source.
+    for table, most in (("evidence", 120), ("passages", 120), ("memories", 120)):
+        looked_at = [node for node in scans if node["Relation Name"] == table]
+        assert looked_at
+        assert all("Index" in node["Node Type"] for node in looked_at), looked_at
+        assert sum(touched(node) for node in looked_at) <= most, looked_at

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_os.domain.roles import PERMISSION_MEANINGS, PERMISSIONS, SCOPES, check_role, check_scope, may
+from memory_os.domain.roles import PERMISSION_MEANINGS, PERMISSIONS, SCOPES, check_role, check_scope, may, may_correct
 from memory_os.domain.vocabulary import VocabularyError
 
 
@@ -27,6 +27,18 @@ def test_may_reads_the_table_and_grants_nothing_to_strangers() -> None:
     assert not may("reader", "write")
     assert not may("root", "read")
     assert not may("nobody", "read")
+
+
+def test_writers_correct_their_own_and_reviewers_everybodys() -> None:
+    for role in ("writer", "reader", "operator", "root", "nobody"):
+        assert may_correct(role, "ann", "ann")
+        assert may_correct(role, "ann", None)
+        assert may_correct(role, None, None)
+        assert not may_correct(role, "ann", "bob")
+        assert not may_correct(role, None, "bob")
+    for role in ("reviewer", "admin"):
+        assert may_correct(role, "ann", "bob")
+        assert may_correct(role, None, "bob")
 
 
 def test_unknown_roles_and_scopes_are_refused_with_the_list() -> None:

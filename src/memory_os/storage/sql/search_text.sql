@@ -1,5 +1,5 @@
--- Full-text search over one tenant's memories, business records and declared entities, from plain text and never from query
--- syntax: the text is parsed by the same two configurations as the documents, and its lexemes are joined by OR.
+-- Full-text search over one tenant's memories, business records, declared entities and passages, from plain text and never
+-- from query syntax: the text is parsed by the same two configurations as the documents, and its lexemes are joined by OR.
 --
 -- Function words: the English configuration drops them, and they are left out of the exact ones too, so that they never
 -- make a hit. A text of nothing else ("The Who") is searched as a phrase of its exact words instead, from two words on:
@@ -71,6 +71,14 @@ hits AS MATERIALIZED (
        AND (SELECT words FROM query) IS NOT NULL
        AND (%(history)s::boolean OR e.status = 'active')
      ORDER BY rank DESC, e.id LIMIT %(limit)s)
+    UNION ALL
+    (SELECT 'passage', p.id, p.search, ts_rank(p.search, (SELECT words FROM query)) AS rank
+     FROM passages AS p JOIN sources AS s ON s.id = p.source_id
+     WHERE p.tenant_id = %(tenant_id)s AND p.search @@ (SELECT words FROM query)
+       AND (SELECT words FROM query) IS NOT NULL
+       AND s.tenant_id = %(tenant_id)s
+       AND coalesce(s.source_date, s.created_at) <= coalesce(%(as_of)s::timestamptz, now())
+     ORDER BY rank DESC, p.id LIMIT %(limit)s)
 )
 SELECT h.type, h.id, h.rank::float8 AS rank,
        (SELECT count(*) FROM quoted WHERE stemmed AND h.search @@ word)::int AS shared,

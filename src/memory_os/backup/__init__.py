@@ -1,0 +1,1 @@
+"""Backup of a whole instance and its return: a dump of Postgres, from which everything else can be made again."""

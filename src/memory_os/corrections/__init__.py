@@ -1,0 +1,1 @@
+"""Corrections: what somebody says is wrong with a memory, and what comes of it."""

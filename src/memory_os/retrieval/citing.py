@@ -1,0 +1,58 @@
+"""Where records come from: the sources that a pack cites, as far as its reader may know."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from memory_os.retrieval.arms import Ref
+from memory_os.retrieval.fusing import Candidate
+from memory_os.retrieval.model import PackSource
+from memory_os.storage.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """By memory its strongest living evidence, by passage its source, and by passage the memories that state it."""
+
+    sources: Mapping[Ref, PackSource]
+    stated: Mapping[UUID, frozenset[UUID]]
+
+    def tell(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates with where they come from."""
+        return [
+            replace(candidate, source=self.sources.get(ref), stated_by=self.stated.get(ref.id, frozenset()))
+            for candidate in candidates
+            for ref in (candidate.record.ref,)
+        ]
+
+
+async def cite(tx: Transaction, refs: Iterable[Ref]) -> Origins:
+    """Look up where memories and passages come from, in the unit of work that read them.
+
+    Args:
+        tx: The unit of work, in the reader's scope.
+        refs: Records that this reader sees, of any type.
+    """
+    ids: dict[str, list[UUID]] = {"memory": [], "passage": []}
+    for ref in refs:
+        if ref.type in ids:
+            ids[ref.type].append(ref.id)
+    if not any(ids.values()):
+        return Origins({}, {})
+    given = {"tenant_id": tx.tenant_id, "memories": ids["memory"], "passages": ids["passage"]}
+    sources: dict[Ref, PackSource] = {}
+    stated: dict[UUID, set[UUID]] = defaultdict(set)
+    for row in await tx.hot("cite_records", given):
+        if row["kind"] == "states":
+            stated[row["passage_id"]].add(row["record_id"])
+        else:
+            sources[Ref("memory" if row["kind"] == "evidence" else "passage", row["record_id"])] = _source_of(row)
+    return Origins(sources, {passage: frozenset(memories) for passage, memories in stated.items()})
+
+
+def _source_of(row: Mapping[str, Any]) -> PackSource:
+    return PackSource(row["source_id"], row["title"], row["date"], row["support"], row["quote"])

@@ -1,0 +1,1 @@
+DELETE FROM retrievals WHERE tenant_id = %(tenant_id)s AND user_id = %(user)s
