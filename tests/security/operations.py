@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
@@ -27,6 +28,12 @@ BEFORE_OTHERS = ("deleteLink", "deleteEdge", "withdrawEvidence", "cancelRebuild"
 """Deletions of what other deletions take with them, the cancelling of what would stand in the way of another, and the
 undoing of an act, which nothing may have followed."""
 
+AFTER_OTHERS = ("eraseUser",)
+"""What leaves nothing for others to be called with."""
+
+ABOUT_USERS = ("exportUser", "eraseUser")
+"""Calls about a user, whom nobody declares: of one that is not known there is nothing, and that is no fault."""
+
 EVENTS = {
     "retryEvent": "dead_event",
     "cancelRebuild": "waiting_rebuild",
@@ -36,6 +43,8 @@ EVENTS = {
     "restoreMemory": "archived",
     "retractMemory": "mistake",
     "supersedeMemory": "older",
+    "eraseMemory": "erased",
+    "eraseSource": "spare_source",
     "applyCorrection": "doubted",
     "rejectCorrection": "rejected",
 }
@@ -107,7 +116,7 @@ class Operation:
 
     def url(self, ids: Ids) -> str:
         """The address with these ids."""
-        return self.path.format(**{name: ids[kind] for name, kind in self.kinds().items()})
+        return self.path.format(**{name: quote(ids[kind], safe="") for name, kind in self.kinds().items()})
 
     def body(self, ids: Ids, schemas: Json) -> Json | None:
         """A body with these ids; None for a call without one."""
@@ -138,7 +147,11 @@ class Api:
                 for path, item in document["paths"].items()
                 for method, operation in item.items()
             ),
-            key=lambda operation: (ORDER.index(operation.method), operation.name not in BEFORE_OTHERS),
+            key=lambda operation: (
+                operation.name in AFTER_OTHERS,
+                ORDER.index(operation.method),
+                operation.name not in BEFORE_OTHERS,
+            ),
         )
 
     @property

@@ -21,8 +21,6 @@ from memory_os.embedded.postgres import APP_ROLE
 
 DEPLOYED = Path(__file__).parents[2] / "deploy" / "pgbouncer.ini"
 START_TIMEOUT = 10.0
-UNPRIVILEGED = "nobody"
-"""PgBouncer does not run as root."""
 
 
 def find_pgbouncer() -> str:
@@ -56,7 +54,8 @@ def run_pgbouncer(urls: DatabaseUrls, *, connections: int) -> Iterator[str]:
     (directory / "userlist.txt").write_text(f'"{APP_ROLE}" ""\n')
     with (directory / "pgbouncer.ini").open("w") as file:
         config.write(file)
-    user = UNPRIVILEGED if os.geteuid() == 0 else None
+    # It does not run as root: as the server's own user it reaches the server's socket.
+    user = Path(str(target["host"])).stat().st_uid if os.geteuid() == 0 else None
     command = [program, str(directory / "pgbouncer.ini")]
     with subprocess.Popen(command, user=user, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         try:

@@ -37,6 +37,7 @@ def store_provenances(connection: Connection, world: World) -> None:
     words = {"decided_user": world.mark, "decision_reason": world.mark}
     _store_correction(connection, world, ids["memory"], **decided, **words)
     # For the calls that end what they are made for.
+    ids["spare_source"], hidden["spare_source"] = _store_source(connection, world, everybody), hidden["source"]
     ids["doubted"], hidden["doubted"] = _store_correction(connection, world, ids["doubtful"]), hidden["correction"]
     ids["rejected"], hidden["rejected"] = _store_correction(connection, world, ids["spare"]), hidden["correction"]
     _store_acts(connection, world)

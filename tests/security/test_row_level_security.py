@@ -36,7 +36,7 @@ HIDING = {
     "act": "memory_acts",
     "entity_act": "entity_acts",
     "review": "memory_reviews",
-    "source": "sources",
+    **dict.fromkeys(("source", "spare_source"), "sources"),
     "passage": "passages",
     "evidence": "evidence",
     **dict.fromkeys(("correction", "doubted", "rejected"), "corrections"),

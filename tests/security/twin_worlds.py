@@ -87,6 +87,8 @@ class Telling:
                 await self.project()  # what is derived is made at several times
         for relation in self.plan.relations:
             who, readable = relation.author(), relation.readable_by(self.plan.reader)
+            if relation.kind == "retrieval" and who is not None and who.user == self.plan.reader.user:
+                continue  # they saw what everybody might read then, and the log says so
             if who is not None and (self.whole or readable):
                 answer = await self._relate(who, relation)
                 if readable:
@@ -128,8 +130,6 @@ class Telling:
             "archive": (f"{memory}/archive", {"reason": relation.word}),
             "retrieval": ("/v1/retrieve", {"query": f"{relation.word} {start.text}"}),
         }[relation.kind]
-        if relation.kind == "retrieval" and who.user != self.plan.reader.user:
-            body = {"query": f"{start.canary} {start.thing}"}
         return await self._send(who, "POST", path, body)
 
     async def ask_all(self) -> list[Asked]:

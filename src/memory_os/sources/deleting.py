@@ -24,6 +24,7 @@ from memory_os.memories.migrating import EdgeChanges
 from memory_os.memories.states import put_states, state_of
 from memory_os.outbox.events import NewEvent, Outbox
 from memory_os.sources.model import DeletedSource, Source
+from memory_os.sources.ownership import check_own
 from memory_os.sources.reading import get_source
 from memory_os.storage import provenance_tables
 from memory_os.storage.database import Transaction
@@ -77,29 +78,31 @@ async def delete_source(
     Raises:
         NotFoundError: If this reader sees no such source.
         PreconditionFailedError: If `if_match` is not its version.
+        PermissionDeniedError: If it is another user's, and the caller is no reviewer.
     """
     source = await get_source(tx, source_id, lock=True)
     check_version(if_match, source.version)
+    check_own(principal, source)
     deleting = _Deleting(tx, principal, source, request_id)
     beside, events = await entities_beside(tx, source_id), await relations_beside(tx, source_id)
     seen = await _count_visible(tx, source_id)
     async with tx.as_steward():
         changed, more = await _remove(deleting, policy)
-        withdrawn = await _withdraw(tx, source_id)
+        await _withdraw(tx, source_id)
     await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == source_id))
+    told = await _visible(tx, changed)
     await record(
         tx,
         principal,
         "source.delete",
         "source",
         source_id,
-        {"policy": policy, "evidence": withdrawn, "memories": len(changed)},
+        {"policy": policy, "evidence": seen, "memories": len(told)},  # no count of what the caller may not read
         request_id,
         content={"title": source.title, "uri": source.uri},
         readers=[Audience.of(source)],
     )
     position = await outbox.enqueue(tx, [*more, *events, *reconsider(beside)], request_id)
-    told = await _visible(tx, changed)
     removal = _REMOVALS.get(policy)
     return DeletedSource(
         deleted=1,
@@ -163,18 +166,17 @@ async def _note_acts(deleting: _Deleting, removal: Removal, rows: Sequence[Mappi
     )
 
 
-async def _withdraw(tx: Transaction, source_id: UUID) -> int:
-    """Withdraw the living evidence of a source, and empty the quotes of all of it: how much was living."""
+async def _withdraw(tx: Transaction, source_id: UUID) -> None:
+    """Withdraw the living evidence of a source, and empty the quotes of all of it."""
     columns = _EVIDENCE.c
     mine = (columns.tenant_id == tx.tenant_id, columns.source_id == source_id)
     empty = {"passage_id": None, "quote_start": None, "quote_end": None}
     await tx.run(update(_EVIDENCE).where(*mine, columns.withdrawn_at.is_not(None)).values(**empty))
-    done = await tx.run(
+    await tx.run(
         update(_EVIDENCE)
         .where(*mine, columns.withdrawn_at.is_(None))
         .values(withdrawn_at=func.clock_timestamp(), withdrawn_because="source_deleted", **empty)
     )
-    return int(done.rowcount)
 
 
 async def _count_visible(tx: Transaction, source_id: UUID) -> int:

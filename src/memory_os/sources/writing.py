@@ -17,6 +17,7 @@ from memory_os.errors import ConflictError
 from memory_os.memories.writing import Embedded
 from memory_os.sources.checking import check_patch
 from memory_os.sources.model import Source, SourceDraft, SourcePatch, StoredSource
+from memory_os.sources.ownership import check_own
 from memory_os.sources.passages import same_passages, store_passages
 from memory_os.sources.reading import find_source, get_source, source_columns, source_of
 from memory_os.storage import provenance_tables
@@ -90,9 +91,11 @@ async def change_source(
         NotFoundError: If this reader sees no such source.
         PreconditionFailedError: If `if_match` is not its version.
         InvalidInputError: If the patch breaks a rule.
+        PermissionDeniedError: If it is another user's, and the caller is no reviewer.
     """
     current = await get_source(tx, source_id, lock=True)
     check_version(if_match, current.version)
+    check_own(principal, current)
     check_patch(patch, current, principal)
     values = changed_columns(patch, current)
     if not values:

@@ -308,3 +308,20 @@ async def test_an_entity_is_linked_to_a_source(citer: Citer) -> None:
     assert (await ann.get(f"{path}/links", layer="source"))["items"][0]["target_id"] == source
     assert (await bob.get(f"{path}/context"))["links"] == []
     assert (await bob.get(f"{path}/links"))["items"] == []
+
+
+async def test_another_users_source_is_for_its_user_and_for_reviewers(
+    client: httpx.AsyncClient, tenant: TestTenant
+) -> None:
+    body = {"kind": "document", "title": "Plan", "passages": [{"text": "Bread first."}]}
+    made = await client.post("/v1/sources", json=body, headers=tenant.headers("writer", user="ann"))
+    path = f"/v1/sources/{made.json()['source']['id']}"
+    for role, user, status in (("writer", "ben", 403), ("reviewer", "ben", 200), ("writer", "ann", 200)):
+        headers = tenant.headers(role, user=user)
+        changed = await client.patch(path, json={"title": f"Plan of {user}"}, headers=headers)
+        assert changed.status_code == status, (role, user, changed.text)
+    refused = await client.delete(path, params={"policy": "cascade"}, headers=tenant.headers("writer", user="ben"))
+    assert refused.status_code == 403
+    assert (await client.get(path, headers=tenant.headers("writer", user="ben"))).status_code == 200
+    deleted = await client.delete(path, headers=tenant.headers("writer", user="ann"))
+    assert deleted.status_code == 200, deleted.text
