@@ -19,6 +19,10 @@ def test_hostile_text_stays_text(stack: Stack, tenant: TestTenant, page: Page) -
         "UPDATE entities SET name = %s, entity_type = %s WHERE tenant_id = %s AND name = 'Anna Berg' RETURNING id",
         *(HOSTILE, HOSTILE, tenant.tenant_id),
     )
+    # A reader is shown the name as a memory of theirs writes it.
+    stack.sql(
+        "UPDATE mentions SET name = %s WHERE tenant_id = %s AND entity_id = %s", HOSTILE, tenant.tenant_id, entity
+    )
     dead = stack.add_dead(tenant, error=f"DataError: {HOSTILE}")
     stack.sql(
         "UPDATE outbox_events SET aggregate_id = %s, payload = jsonb_build_object(%s::text, %s::text) WHERE id = %s",

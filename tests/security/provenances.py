@@ -86,7 +86,8 @@ def _store_acts(connection: Connection, world: World) -> None:
     what = {"kind": "split", "detail": Jsonb({mark: mark}), "before": Jsonb({mark: mark})}
     for entity in (world.ids["entity"], world.hidden["entity"]):
         insert_row(connection, world, "entity_acts", entity_id=entity, other_id=world.ids["twin"], **what, **by)
-    erased = {"subject_type": "user", "subject": mark, "record_ids": [uuid4()], "places": Jsonb([mark])}
+    places = Jsonb([{"place": mark, "rows": 1}])
+    erased = {"subject_type": "user", "subject": mark, "record_ids": [uuid4()], "places": places}
     world.ids["erasure"] = insert_row(connection, world, "erasures", **erased, **_actor(world))
 
 

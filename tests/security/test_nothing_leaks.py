@@ -26,6 +26,7 @@ from tests.security.twin_worlds import Asked, Telling
 
 from memory_os.app import create_app, open_services
 from memory_os.domain.ids import derived_entity_id
+from memory_os.retrieval.log import RetrievalLog
 from memory_os.settings import Settings
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.process import open_worker
@@ -45,7 +46,13 @@ class Stage:
     runner: asyncio.Runner
     client: httpx.AsyncClient
     worker: WorkerContext
+    log: RetrievalLog
     make_tenant: TenantFactory
+
+    async def settle(self) -> None:
+        """Let the worker follow, and what was asked be logged."""
+        await drain(self.worker)
+        await self.log.close()  # it only waits
 
 
 @pytest.fixture
@@ -66,7 +73,8 @@ def stage(
             worker = await stack.enter_async_context(open_worker(fast, services.embedder, services.graph.backend))
             transport = httpx.ASGITransport(app=create_app(services), raise_app_exceptions=False)  # type: ignore[arg-type] # Litestar's own types
             client = httpx.AsyncClient(transport=transport, base_url="http://memory-os")
-            return Stage(runner, await stack.enter_async_context(client), worker, tenant_factory)
+            await stack.enter_async_context(client)
+            return Stage(runner, client, worker, services.retriever.log, tenant_factory)
 
         try:
             yield runner.run(begin())
@@ -121,13 +129,12 @@ def test_a_hole_changes_an_answer(stage: Stage, change: str) -> None:
 
 
 async def _compare(stage: Stage, plan: Plan) -> None:
-    async def project() -> None:
-        await drain(stage.worker)
-
-    told = [Telling(stage.client, stage.make_tenant(), plan, whole=whole, project=project) for whole in (True, False)]
+    told = [
+        Telling(stage.client, stage.make_tenant(), plan, whole=whole, settle=stage.settle) for whole in (True, False)
+    ]
     statuses = [await telling.tell() for telling in told]
     assert statuses[0] == statuses[1]
-    await project()
+    await stage.settle()
     whole, visible = [await telling.ask_all() for telling in told]
     assert [asked.question for asked in whole] == [asked.question for asked in visible]
     twins, found = Twins(), []

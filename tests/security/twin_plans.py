@@ -6,7 +6,7 @@ Users and groups have names of which one is the beginning, the pattern or the es
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Literal
 from uuid import UUID
@@ -43,7 +43,7 @@ class Who:
 class Spec:
     """A record: what it says, whose it is, and who may read it in the end.
 
-    `narrowed`: everybody could read it at first. `gated`: it passes the dedup gate.
+    `narrowed`: everybody could read it at first. `gated`: it passes the dedup gate. `named`: an entity that it names.
     """
 
     number: int
@@ -58,6 +58,7 @@ class Spec:
     loud: bool
     narrowed: bool
     gated: bool
+    named: str = ""
 
     @property
     def id(self) -> str:
@@ -73,7 +74,7 @@ class Spec:
     def text(self) -> str:
         """What it says: names that others say too, and its own word."""
         first, second = self.persons
-        said = f"{first} sold the {self.thing} to {second} near {self.canary} Street."
+        said = f"{first} sold the {self.thing} to {second} near {self.canary} Street.{self.named}"
         return said.replace(first, first.upper()) if self.loud else said
 
     def readable_by(self, who: Who) -> bool:
@@ -150,6 +151,7 @@ def plans(draw: st.DrawFn) -> Plan:
     if all(spec.readable_by(reader) for spec in records):
         other = Who("somebody else")
         records = (*records, draw(_record(len(records), (other,), st.just(()), ["private"])))
+    records = tuple(_naming(spec, draw(st.sampled_from(records)), reader) for spec in records)
     relations = draw(st.lists(_relation(records), max_size=16))
     numbered = tuple(Relation(number, *parts) for number, parts in enumerate(relations))
     return Plan(reader, people, records, numbered)
@@ -177,6 +179,17 @@ def _record(
         st.booleans(),
     )
     return made.filter(lambda spec: spec.visibility == "tenant" or spec.owner.user is not None)
+
+
+def _naming(spec: Spec, other: Spec, reader: Who) -> Spec:
+    """A memory that names another record, if that is an entity.
+
+    None that the reader may read names an entity that they may not read: its name would stand for that one alone.
+    """
+    fits = spec.kind == "memory" and other.kind == "entity"
+    if fits and (other.readable_by(reader) or not spec.readable_by(reader)):
+        return replace(spec, named=f" It stands beside Kiln {other.canary}.")
+    return spec
 
 
 def _relation(records: Sequence[Spec]) -> st.SearchStrategy[tuple[object, ...]]:

@@ -57,14 +57,14 @@ class Telling:
         tenant: A new one.
         plan: The history.
         whole: With what the reader may not read.
-        project: Lets a worker follow.
+        settle: Lets the worker and the log follow.
     """
 
     client: httpx.AsyncClient
     tenant: TestTenant
     plan: Plan
     whole: bool
-    project: Callable[[], Awaitable[None]]
+    settle: Callable[[], Awaitable[None]]
     _tokens: dict[tuple[Who, str], str] = field(default_factory=dict)
 
     def headers(self, who: Who, role: str) -> dict[str, str]:
@@ -84,7 +84,7 @@ class Telling:
                 if readable:
                     statuses[f"record {spec.number}"] = answer.status_code
             if spec.number % 3 == 0:
-                await self.project()  # what is derived is made at several times
+                await self.settle()  # what is derived is made at several times
         for relation in self.plan.relations:
             who, readable = relation.author(), relation.readable_by(self.plan.reader)
             if relation.kind == "retrieval" and who is not None and who.user == self.plan.reader.user:
@@ -152,8 +152,14 @@ class Telling:
             checked = {"text": spec.text.replace(spec.canary, "Main"), "label": spec.label}
             yield await self.ask("POST", "/v1/memories/check", checked)
             yield await self.ask("POST", "/v1/corrections", {"target": spec.id, "kind": "dispute", "reason": "x"})
-        for path in ("/v1/graph/stats", "/v1/vocabulary", "/v1/retrievals"):
+        for path in ("/v1/graph/stats", "/v1/vocabulary"):
             yield await self.ask("GET", path)
+        await self.settle()
+        logged = await self.ask("GET", "/v1/retrievals?limit=200")
+        logged.answer["items"].sort(
+            key=lambda item: [str(item[name]) for name in ("query", "as_of", "items", "omitted")]
+        )
+        yield logged  # which was written first is up to the log
         for path in ("/v1/reviews", "/v1/corrections"):
             yield await self.ask("GET", path, role="reviewer")
         for role, path in OVERSEEN:

@@ -137,7 +137,7 @@ async def fill_world(
     """
     chosen = ids or {kind: str(uuid4()) for kind in CLIENT_CHOSEN}
     world = World(tenant, mark, dict(chosen), {"memory": chosen["hidden_memory"]})
-    world.ids |= {"tenant": str(tenant.tenant_id), "user": world.user}
+    world.ids.update(tenant=str(tenant.tenant_id), user=world.user)
     await _store_records(client, world)
     await _store_structure(client, world)
     token = {"role": "reader", "name": mark, "user_id": world.user, "groups": [f"group {mark}"]}

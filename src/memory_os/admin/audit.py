@@ -13,6 +13,7 @@ import msgspec
 from sqlalchemy import insert, select
 from sqlalchemy.engine import RowMapping
 
+from memory_os.admin.audit_targets import Target, hidden_targets
 from memory_os.domain.audiences import Audience
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
@@ -59,12 +60,18 @@ async def list_entries(tx: Transaction, wanted: AuditFilter, cursor: str | None,
             statement = statement.where(columns[name] == value)
     rows = await tx.rows(newest_first(statement, columns.at, columns.id, cursor, limit))
     page, next_cursor = cut(rows, limit, lambda row: encode_cursor(row["at"], row["id"]))
-    return Page([_entry_of(row) for row in page], next_cursor)
+    hidden = await hidden_targets(tx, [_target_of(row) for row in page if row["content"]])
+    return Page([_entry_of(row, withheld=_target_of(row) in hidden) for row in page], next_cursor)
 
 
-def _entry_of(row: RowMapping) -> AuditEntry:
+def _target_of(row: RowMapping) -> Target:
+    return row["target_type"], row["target_id"]
+
+
+def _entry_of(row: RowMapping, *, withheld: bool) -> AuditEntry:
     told = {name: row[name] for name in AuditEntry.__struct_fields__ if name != "detail"}
-    return AuditEntry(**told, detail={**row["detail"], **(row["content"] or {})})
+    content = {} if withheld else row["content"] or {}
+    return AuditEntry(**told, detail={**row["detail"], **content})
 
 
 async def record(

@@ -20,8 +20,8 @@ _USERS: Final = frozenset(
 def without_records(value: Any, gone: AbstractSet[str]) -> Any:  # noqa: ANN401 - any JSON value
     """A value without what names one of these records.
 
-    Of a list, whole elements go: an edge or link that led to the record is nothing without it. What is the record itself,
-    as it was, becomes empty. Elsewhere the name becomes null.
+    Of a list, whole elements go: an edge or link that led to the record is nothing without it. What is the record
+    itself, as it was, becomes empty. Elsewhere the name becomes null.
 
     Args:
         value: Any JSON value.

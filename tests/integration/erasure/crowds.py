@@ -16,24 +16,26 @@ _MADE_OF_THEM = (
     """
     INSERT INTO memory_embeddings (tenant_id, memory_id, model, dimension, embedding, visibility, user_id, reader_users,
                                    reader_groups)
-    SELECT tenant_id, id, 'm', 256, (SELECT array_agg(random()) FROM generate_series(1, 256) WHERE id IS NOT NULL)::vector,
+    SELECT tenant_id, id, 'm', 256,
+           (SELECT array_agg(random()) FROM generate_series(1, 256) WHERE id IS NOT NULL)::vector,
            visibility, user_id, reader_users, reader_groups
     FROM memories WHERE tenant_id = %(tenant)s AND user_id = %(user)s
     """,
     """
     INSERT INTO entities (tenant_id, id, declared, name, entity_type)
-    SELECT %(tenant)s, gen_random_uuid(), false, 'Name ' || n || ' of ' || %(user)s, 'unknown' FROM generate_series(1, %(count)s / 10) AS n
+    SELECT %(tenant)s, gen_random_uuid(), false, 'Name ' || n || ' of ' || %(user)s, 'unknown'
+    FROM generate_series(1, %(count)s / 10) AS n
     """,
     """
     INSERT INTO mentions (tenant_id, memory_id, canonical_name, entity_id, name, occurrences, confidence, spans, seen,
                           extractor, extractor_version)
-    SELECT tenant_id, m.id, 'name ' || part || ' ' || e.name, e.id, e.name, 1, 0.5, '{0,1}', now(), 'x', 1
+    SELECT m.tenant_id, m.id, 'name ' || part || ' ' || e.name, e.id, e.name, 1, 0.5, '{0,1}', now(), 'x', 1
     FROM (SELECT tenant_id, id, row_number() OVER () AS n FROM memories
           WHERE tenant_id = %(tenant)s AND user_id = %(user)s) AS m
     CROSS JOIN generate_series(0, 1) AS part
     JOIN (SELECT id, name, row_number() OVER () AS n, count(*) OVER () AS all_of_them FROM entities
           WHERE tenant_id = %(tenant)s) AS e ON e.n = 1 + (m.n * 7 + part * 13) %% e.all_of_them
-    """.replace("SELECT tenant_id, m.id", "SELECT m.tenant_id, m.id"),
+    """,
     """
     INSERT INTO extractions (tenant_id, memory_id, extractor, extractor_version)
     SELECT tenant_id, id, 'x', 1 FROM memories WHERE tenant_id = %(tenant)s AND user_id = %(user)s

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from tests.fixtures.acting import Actor, rows_of
 from tests.fixtures.postgres import DatabaseUrls
+from tests.fixtures.waiting import wait_for
 from tests.fixtures.worker import drain
 from tests.integration.erasure.searching import in_graph, places_with
 
@@ -141,8 +142,8 @@ async def test_an_erasure_waits_for_answers_that_are_being_kept(
     async with services.database.transaction(scope) as tx:
         await tx.hot("beside_erasures", {"tenant_id": actor.tenant.tenant_id})
         erasing = asyncio.create_task(erase(actor, memory["id"]))
-        while not rows_of(database_urls, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
-            await asyncio.sleep(0)
+        waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        await asyncio.to_thread(wait_for, lambda: rows_of(database_urls, waiting))
         assert not erasing.done()
     assert (await erasing)["record_ids"] == [memory["id"]]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -28,11 +27,11 @@ class _BothBackends:
         return on_both_backends
 
     @pytest.fixture
-    async def story(self, actor: Actor, worker: WorkerContext, services: Services) -> AsyncIterator[Story]:
+    async def story(self, actor: Actor, worker: WorkerContext, services: Services) -> Story:
         """A memory and those beside it."""
         story = Story(actor, worker, services.retriever.log.close)
         await story.begin()
-        yield story
+        return story
 
 
 async def erase(story: Story, memory: str) -> dict[str, Any]:

@@ -41,7 +41,9 @@ async def test_what_nothing_else_bears_out_goes_with_a_source(
     actor: Actor, worker: WorkerContext, database_urls: DatabaseUrls
 ) -> None:
     source, other = await put_source(actor, f"{WORD} Halde came."), await put_source(actor, "Somebody came.")
-    memories = {name: (await actor.remember(f"Memory {name}."))["id"] for name in ("both", "against", "loose", "denied")}
+    memories = {
+        name: (await actor.remember(f"Memory {name}."))["id"] for name in ("both", "against", "loose", "denied")
+    }
     memories["alone"] = (await actor.remember(f"{WORD} Halde came."))["id"]
     memories["derived"] = (await actor.remember(f"In short: {WORD}."))["id"]
     await actor.tie("EXTRACTED_FROM", memories["derived"], memories["alone"])

@@ -111,11 +111,15 @@ async def fill(actor: Actor, user: str) -> dict[str, str]:
         ("/v1/sources", {"kind": "document", "title": "Letter", "passages": [{"text": "Dear Zyxquvort."}]}),
     ):
         await send(actor, "POST", url, body, user=user)
-        body = {**body, **few, **({"passages": [{"text": "Dear all."}]} if "passages" in body else {})}
-        await send(actor, "POST", url, {**body, "title": "Others"} if "title" in body else body, user="bob")
+        others: dict[str, Any] = {**body, **few}
+        others |= {"title": "Others"} if "title" in body else {}
+        others |= {"passages": [{"text": "Dear all."}]} if "passages" in body else {}
+        await send(actor, "POST", url, others, user="bob")
     token = {"role": "reader", "name": "phone", "user_id": user}
     await send(actor, "POST", "/v1/tokens", token, role="admin")
-    await send(actor, "PATCH", f"/v1/memories/{ids['shared']}", {"readers": {"users": [user], "groups": []}}, user="bob")
+    await send(
+        actor, "PATCH", f"/v1/memories/{ids['shared']}", {"readers": {"users": [user], "groups": []}}, user="bob"
+    )
     proposed = {"target": ids["shared"], "kind": "retract", "reason": "old"}
     await send(actor, "POST", "/v1/corrections", proposed, user=user)
     rule = {"reason": "no"}
@@ -141,7 +145,8 @@ async def test_nothing_names_the_user_any_more_and_others_keep_what_is_theirs(
             given,
         )
         connection.execute(
-            "INSERT INTO graph_verifications (tenant_id, id, requested_by, status, sample) VALUES (%s, %s, %s, 'done', %s)",
+            "INSERT INTO graph_verifications (tenant_id, id, requested_by, status, sample) "
+            "VALUES (%s, %s, %s, 'done', %s)",
             (*given[:1], uuid4(), user, Jsonb([{"expected": {"user_id": user, "id": "x"}}])),
         )
         connection.execute(
@@ -185,9 +190,7 @@ async def test_an_admin_can_be_erased_by_itself_and_is_not_named_by_that(
     assert places_with(database_urls, "zora-q7") == {}
 
 
-async def test_very_many_memories_of_a_user_go_at_once(
-    actor: Actor, database_urls: DatabaseUrls
-) -> None:
+async def test_very_many_memories_of_a_user_go_at_once(actor: Actor, database_urls: DatabaseUrls) -> None:
     many, tenant = 1_000, actor.tenant.tenant_id
     for user, memories in (("ann", many), ("bob", 50)):
         crowd(database_urls.owner_url, tenant, user, memories)

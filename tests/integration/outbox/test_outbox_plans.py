@@ -29,6 +29,8 @@ PARAMETERS: dict[str, Any] = {
     "cap_s": 86400.0,
     "summary": "x",
     "error": Jsonb([]),
+    "summary_of_gone": "x",
+    "error_of_gone": Jsonb([]),
     "seconds": 3600.0,
 }
 
