@@ -54,7 +54,7 @@ docs: $(VENV)/.dev ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.run ## Every benchmark, JSON into benchmarks/results/
-	@for b in writes gated_writes dedup job_queue projection lag bloat retrieval rebuild; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+	@for b in writes gated_writes dedup job_queue projection lag bloat retrieval rebuild path_eval; do $(BIN)/python benchmarks/$$b.py || exit 1; done
 
 lock: $(VENV)/.dev ## Pin the dependencies anew
 	@$(BIN)/pip-compile -q --strip-extras --no-emit-index-url --no-emit-find-links --extra embedded -o requirements/run.txt pyproject.toml requirements/build.in

@@ -10,7 +10,7 @@ from typing import Any
 UNEQUAL = frozenset(
     {
         *("timings_ms", "retrieval_id", "position", "lag", "lag_events", "instance", "as_of"),
-        "pack_tokens",  # an id and some times are of more tokens than others
+        "pack_tokens",  # times of today may be of more tokens than others
     }
 )
 """Fields that hold what differs from one call to the next."""
