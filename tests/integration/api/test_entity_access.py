@@ -184,7 +184,10 @@ async def test_derived_entities_are_listed_on_request_and_follow_their_memories(
         return [item["name"] for item in (await client.get(ENTITIES, params=params, headers=headers)).json()["items"]]
 
     assert await listed(tenant.headers()) == ["Lease"]
-    assert sorted(await listed(tenant.headers(user="ann"))) == ["Lease", "Project Nightfall"]  # their order tells nothing
+    assert sorted(await listed(tenant.headers(user="ann"))) == [
+        "Lease",
+        "Project Nightfall",
+    ]  # their order tells nothing
     assert await listed(tenant.headers(), name="project nightfall") == []
     assert await listed(tenant.headers(), name="LEASE") == ["Lease"]
     assert (await client.get(f"{ENTITIES}/{hidden}", headers=tenant.headers())).status_code == 404
