@@ -40,10 +40,12 @@ def upgrade() -> None:
     _entity_acts()
     _erasures()
     _erasing()
+    _covering()
 
 
 def downgrade() -> None:
     """Drop them. Links to sources go too, since nothing is at their other end any more."""
+    op.execute("DROP FUNCTION memory_os_covers(text, text, text[], text[], text, text, text[], text[])")
     _sketch_triggers(_EACH_ROW)
     op.execute("DROP FUNCTION sketches_of_deleted()")
     for layer in _LAYERS:
@@ -468,3 +470,19 @@ def _sketch_triggers(triggers: tuple[str, ...]) -> None:
     op.execute("DROP TRIGGER sketch_gone ON memories")
     for trigger in triggers:
         op.execute(f"CREATE TRIGGER {trigger}")
+
+
+def _covering() -> None:
+    """Make the rule of `Audience.covers` for SQL: everybody who may read the second record may read the first."""
+    op.execute("""
+    CREATE FUNCTION memory_os_covers(
+        visibility text, user_id text, users text[], groups text[],
+        of_visibility text, of_user_id text, of_users text[], of_groups text[]
+    ) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN visibility = 'tenant' OR (
+        of_visibility <> 'tenant'
+        AND array_remove(ARRAY[of_user_id] || CASE WHEN of_visibility = 'restricted' THEN of_users ELSE '{}' END, NULL)
+            <@ (ARRAY[user_id] || CASE WHEN visibility = 'restricted' THEN users ELSE '{}' END)
+        AND CASE WHEN of_visibility = 'restricted' THEN of_groups ELSE '{}' END
+            <@ CASE WHEN visibility = 'restricted' THEN groups ELSE '{}' END
+    )""")

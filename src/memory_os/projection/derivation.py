@@ -9,11 +9,15 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from memory_os.domain.audiences import Audience
 from memory_os.domain.extraction import EXTRACTOR, EXTRACTOR_VERSION, DeclaredNames, ExtractedMention, extract
 from memory_os.domain.ids import derived_entity_id
 from memory_os.domain.search_text import search_for_name
 from memory_os.domain.stop_words import COMMON_WORDS
 from memory_os.storage.database import Transaction
+
+MOST_READERSHIPS = 256
+"""Indexes of names that are kept at a time: one for each set of readers that memories of a tenant have."""
 
 EXTRACTED_BY = {"extractor": EXTRACTOR, "extractor_version": EXTRACTOR_VERSION}
 
@@ -32,15 +36,48 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """The tenant's declared names as they were at one moment, ready for matching, and whom each stands for.
+class Matching:
+    """Declared names ready for matching, and whom each stands for; one that two entities have stands for neither.
 
     Both are used together: what was found by names of one moment must not be given to entities by those of a later one,
     since the event of the change in between looks for mentions that point at the wrong entity.
     """
 
-    matching: DeclaredNames = field(default_factory=DeclaredNames)
+    names: DeclaredNames = field(default_factory=DeclaredNames)
     meant: Mapping[str, UUID] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Matching:
+        """The names in rows of `declared_names.sql`."""
+        owners: dict[str, list[UUID]] = defaultdict(list)
+        for row in rows:
+            owners[row["canonical_name"]].append(row["entity_id"])
+        return cls(
+            DeclaredNames((row["canonical_name"], row["surface"]) for row in rows),
+            {name: entities[0] for name, entities in owners.items() if len(entities) == 1},
+        )
+
+
+class Names:
+    """The tenant's declared names as they were at one moment, for the readers of each memory.
+
+    A memory names a declared entity only if all its readers may know that one. Otherwise somebody's private entity
+    would take a public name away from all others, who would see the name vanish.
+    """
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._rows = [(Audience.of_columns(row), row) for row in rows]
+        self._matching: dict[Audience, Matching] = {}
+
+    def for_readers(self, readers: Audience) -> Matching:
+        """The names of those entities that all of the readers may know."""
+        known = self._matching.get(readers)
+        if known is None:
+            known = Matching.of([row for audience, row in self._rows if audience.covers(readers)])
+            if len(self._matching) >= MOST_READERSHIPS:
+                self._matching.clear()
+            self._matching[readers] = known
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +100,8 @@ async def read_memories(tx: Transaction, ids: Sequence[UUID]) -> list[dict[str, 
 
 
 async def read_declared_names(tx: Transaction) -> Names:
-    """Every declared name and alias of the tenant. A name that two entities have stands for neither."""
-    rows = await tx.hot("declared_names", {"tenant_id": tx.tenant_id})
-    owners: dict[str, list[UUID]] = defaultdict(list)
-    for row in rows:
-        owners[row["canonical_name"]].append(row["entity_id"])
-    return Names(
-        DeclaredNames((row["canonical_name"], row["surface"]) for row in rows),
-        {name: entities[0] for name, entities in owners.items() if len(entities) == 1},
-    )
+    """Every declared name and alias of the tenant."""
+    return Names(await tx.hot("declared_names", {"tenant_id": tx.tenant_id}))
 
 
 def extract_from(rows: Sequence[Mapping[str, Any]], names: Names) -> list[Extraction]:
@@ -79,8 +109,9 @@ def extract_from(rows: Sequence[Mapping[str, Any]], names: Names) -> list[Extrac
     extractions = []
     for row in rows:
         if row["text"] is not None:
-            mentions = extract(row["text"], names.matching)
-            declared = {mention.key: names.meant[mention.key] for mention in mentions if mention.key in names.meant}
+            known = names.for_readers(Audience.of_columns(row))
+            mentions = extract(row["text"], known.names)
+            declared = {mention.key: known.meant[mention.key] for mention in mentions if mention.key in known.meant}
             extractions.append(Extraction(row["id"], row["version"], row["seen"], row["marked"], mentions, declared))
     return extractions
 
@@ -111,7 +142,12 @@ async def keep_mentions(tx: Transaction, extractions: Sequence[Extraction]) -> K
     if again := [found.memory_id for found in kept if found.again]:
         for row in await tx.hot("delete_mentions", {**tenant, "ids": again}):
             former[str(row["memory_id"])].add(str(row["entity_id"]))
-    entity_of = await _resolve(tx, kept)
+    derived = await _derive(tx, kept)
+    entity_of = {
+        (found.memory_id, mention.key): found.declared.get(mention.key) or derived[mention.key]
+        for found in kept
+        for mention in found.mentions
+    }
     rows = [(found.memory_id, found.seen, mention) for found in kept for mention in found.mentions]
     if rows:
         await tx.touched(
@@ -121,7 +157,7 @@ async def keep_mentions(tx: Transaction, extractions: Sequence[Extraction]) -> K
                 **EXTRACTED_BY,
                 "memory_ids": [memory_id for memory_id, _, _ in rows],
                 "canonical_names": [mention.key for _, _, mention in rows],
-                "entity_ids": [entity_of[mention.key] for _, _, mention in rows],
+                "entity_ids": [entity_of[memory_id, mention.key] for memory_id, _, mention in rows],
                 "names": [mention.name for _, _, mention in rows],
                 "occurrences": [mention.occurrences for _, _, mention in rows],
                 "confidences": [mention.confidence for _, _, mention in rows],
@@ -130,7 +166,7 @@ async def keep_mentions(tx: Transaction, extractions: Sequence[Extraction]) -> K
             },
         )
     await tx.touched("mark_extracted", {**tenant, **EXTRACTED_BY, "ids": ids})
-    summed = _sum_up((memory_id, entity_of[mention.key], mention) for memory_id, _, mention in rows)
+    summed = _sum_up((memory_id, entity_of[memory_id, mention.key], mention) for memory_id, _, mention in rows)
     return Kept(frozenset(ids), summed, former)
 
 
@@ -197,18 +233,17 @@ def _sum_up(rows: Iterable[tuple[UUID, UUID, ExtractedMention]]) -> list[dict[st
     return list(summed.values())
 
 
-async def _resolve(tx: Transaction, kept: Sequence[Extraction]) -> dict[str, UUID]:
-    """The entity that each name stands for: the one declared under it, else one derived from the name itself.
+async def _derive(tx: Transaction, kept: Sequence[Extraction]) -> dict[str, UUID]:
+    """The entities that are derived from names which stand for no declared one.
 
     Those that are there are held: an erasure deletes entities that nothing names, and these are about to be named.
     """
     surfaces: dict[str, str] = {}
-    declared: dict[str, UUID] = {}
     for found in kept:
-        declared |= found.declared
         for mention in found.mentions:
-            surfaces.setdefault(mention.key, mention.name)
-    derived = {key: derived_entity_id(tx.tenant_id, key) for key in surfaces if key not in declared}
+            if mention.key not in found.declared:
+                surfaces.setdefault(mention.key, mention.name)
+    derived = {key: derived_entity_id(tx.tenant_id, key) for key in surfaces}
     if derived:
         held = await tx.hot("hold_entities", {"tenant_id": tx.tenant_id, "ids": list(derived.values())})
         there = {row["id"] for row in held}
@@ -222,7 +257,7 @@ async def _resolve(tx: Transaction, kept: Sequence[Extraction]) -> dict[str, UUI
                     "names": [surfaces[key] for key in missing],
                 },
             )
-    return declared | derived
+    return derived
 
 
 def _array(spans: Sequence[tuple[int, int]]) -> str:

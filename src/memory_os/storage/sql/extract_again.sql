@@ -7,8 +7,16 @@ WITH own_names AS MATERIALIZED (
     ) AS given (entity_id, canonical_name, query, whole)
 ),
 -- mentions of the entities under names that they do not have (any more); for a deleted one that is all of them. A derived
--- one has no declared names, and its mentions are right as long as it is there.
+-- one has no declared names, and its mentions are right as long as it is there. A declared one is mentioned by what its
+-- own readers may read, and by nothing else.
 misnamed AS (
+    SELECT m.memory_id FROM mentions AS m
+    JOIN entities AS e ON e.tenant_id = %(tenant_id)s AND e.id = m.entity_id AND e.declared
+    JOIN memories AS s ON s.tenant_id = %(tenant_id)s AND s.id = m.memory_id
+    WHERE m.tenant_id = %(tenant_id)s AND m.entity_id = ANY (%(ids)s)
+      AND NOT memory_os_covers(e.visibility, e.user_id, e.reader_users, e.reader_groups,
+                               s.visibility, s.user_id, s.reader_users, s.reader_groups)
+    UNION ALL
     SELECT m.memory_id FROM mentions AS m
     WHERE m.tenant_id = %(tenant_id)s AND m.entity_id = ANY (%(ids)s)
       AND NOT EXISTS (SELECT 1 FROM own_names AS n
@@ -20,7 +28,11 @@ misnamed AS (
 misdirected AS (
     SELECT m.memory_id FROM own_names AS n
     JOIN mentions AS m ON m.tenant_id = %(tenant_id)s AND m.canonical_name = n.canonical_name
+    JOIN entities AS e ON e.tenant_id = %(tenant_id)s AND e.id = n.entity_id
+    JOIN memories AS s ON s.tenant_id = %(tenant_id)s AND s.id = m.memory_id
     WHERE m.entity_id <> n.entity_id
+      AND memory_os_covers(e.visibility, e.user_id, e.reader_users, e.reader_groups,
+                           s.visibility, s.user_id, s.reader_users, s.reader_groups)
 ),
 -- mentions of a name that several had, so that nobody was meant, and that only one has now: the one who lost it does not
 -- tell which it was
@@ -29,7 +41,11 @@ freed AS (
     JOIN entities AS d ON d.tenant_id = %(tenant_id)s AND d.canonical_name = n.canonical_name
          AND NOT d.declared AND d.mention_records > 0
     JOIN mentions AS m ON m.tenant_id = %(tenant_id)s AND m.entity_id = d.id AND m.canonical_name = n.canonical_name
+    JOIN entities AS e ON e.tenant_id = %(tenant_id)s AND e.id = n.entity_id
+    JOIN memories AS s ON s.tenant_id = %(tenant_id)s AND s.id = m.memory_id
     WHERE n.tenant_id = %(tenant_id)s
+      AND memory_os_covers(e.visibility, e.user_id, e.reader_users, e.reader_groups,
+                           s.visibility, s.user_id, s.reader_users, s.reader_groups)
       AND NOT EXISTS (SELECT 1 FROM entity_names AS o
                       WHERE o.tenant_id = %(tenant_id)s AND o.canonical_name = n.canonical_name
                         AND o.entity_id <> n.entity_id)
@@ -48,8 +64,12 @@ orphaned AS (
 unmentioned AS (
     SELECT s.id AS memory_id FROM own_names AS n
     JOIN memories AS s ON s.tenant_id = %(tenant_id)s AND s.search @@ to_tsquery('simple', n.query)
-    WHERE n.whole = 1 OR NOT EXISTS (SELECT 1 FROM mentions AS m WHERE m.tenant_id = %(tenant_id)s AND m.memory_id = s.id
-                                 AND m.canonical_name = n.canonical_name)
+    JOIN entities AS e ON e.tenant_id = %(tenant_id)s AND e.id = n.entity_id
+    WHERE memory_os_covers(e.visibility, e.user_id, e.reader_users, e.reader_groups,
+                           s.visibility, s.user_id, s.reader_users, s.reader_groups)
+      AND (n.whole = 1 OR NOT EXISTS (SELECT 1 FROM mentions AS m
+                                      WHERE m.tenant_id = %(tenant_id)s AND m.memory_id = s.id
+                                        AND m.canonical_name = n.canonical_name))
 ),
 -- One that waits to be extracted anyway will be extracted by the names as they are now.
 again AS MATERIALIZED (
