@@ -1,5 +1,7 @@
 -- What is there already in a scope for each of some new memories (`n` counts them from 1): the one with the same exact
 -- key, those with the same subject and property, and the most similar of those whose sketches are near.
+-- OFFSET 0 keeps each look-up after what it looks up: in a young table the planner takes the readable rows for a handful,
+-- and would go through all of them once for each of the given ones.
 WITH given AS MATERIALIZED (
     SELECT n, decode(key, 'hex') AS key, subject, property, vector::vector AS vector
     FROM unnest(%(keys)s::text[], %(subjects)s::text[], %(properties)s::text[], %(vectors)s::text[])
@@ -20,15 +22,21 @@ CROSS JOIN LATERAL (
         SELECT nearest.* FROM (
             SELECT v.memory_id, false, 1 - (v.embedding <=> given.vector) AS similarity
             FROM unnest(%(near_n)s::int[], %(near_ids)s::uuid[]) AS near (n, id)
-            JOIN memories AS l
-              ON l.tenant_id = %(tenant_id)s AND l.id = near.id AND l.status IN ('active', 'disputed')
-            JOIN memory_embeddings AS v
-              ON v.tenant_id = %(tenant_id)s AND v.memory_id = near.id AND v.model = %(model)s
+            CROSS JOIN LATERAL (
+                SELECT l.id FROM memories AS l
+                WHERE l.tenant_id = %(tenant_id)s AND l.id = near.id AND l.status IN ('active', 'disputed') OFFSET 0
+            ) AS living
+            CROSS JOIN LATERAL (
+                SELECT e.memory_id, e.embedding FROM memory_embeddings AS e
+                WHERE e.tenant_id = %(tenant_id)s AND e.memory_id = living.id AND e.model = %(model)s OFFSET 0
+            ) AS v
             WHERE near.n = given.n
             ORDER BY v.embedding <=> given.vector LIMIT 2 * %(judged)s
         ) AS nearest
     ) AS each_way GROUP BY id
 ) AS found
-JOIN memories AS m ON m.tenant_id = %(tenant_id)s AND m.id = found.id
-WHERE m.status IN ('active', 'disputed')
+CROSS JOIN LATERAL (
+    SELECT * FROM memories AS x
+    WHERE x.tenant_id = %(tenant_id)s AND x.id = found.id AND x.status IN ('active', 'disputed') OFFSET 0
+) AS m
 ORDER BY given.n, found.exact DESC, found.similarity DESC NULLS LAST
