@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from memory_os.domain.audiences import Readable, ReaderLists
 from memory_os.domain.principal import Principal
 from memory_os.domain.shapes import PAYLOAD_BYTES, check_moment, check_payload, check_text
 from memory_os.domain.vocabulary import VocabularyError, refuse
@@ -150,3 +152,40 @@ def reader_faults(
             FieldError("/readers", "the caller must be among the readers: act for a user or a group that may read it")
         )
     return faults
+
+
+class ReaderPatch(Protocol):
+    """A change that may change who reads a record."""
+
+    @property
+    def visibility(self) -> str | UnsetType:
+        """The new visibility, or UNSET."""
+
+    @property
+    def readers(self) -> ReaderLists | UnsetType:
+        """The new readers, or UNSET."""
+
+
+def new_reader_faults(principal: Principal, visibility: str, readers: ReaderLists | None) -> list[FieldError]:
+    """Faults of who may read a record that its writer is about to store; see `reader_faults`."""
+    return reader_faults(
+        principal,
+        owner=principal.user_id,
+        visibility=visibility,
+        users=[] if readers is None else readers.users,
+        groups=[] if readers is None else readers.groups,
+        named=readers is not None,
+    )
+
+
+def changed_reader_faults(principal: Principal, patch: ReaderPatch, current: Readable) -> list[FieldError]:
+    """Faults of who may read a record after a change; see `reader_faults`."""
+    readers = current.readers if isinstance(patch.readers, UnsetType) else patch.readers
+    return reader_faults(
+        principal,
+        owner=current.user_id,
+        visibility=current.visibility if isinstance(patch.visibility, UnsetType) else patch.visibility,
+        users=readers.users,
+        groups=readers.groups,
+        named=patch.readers is not UNSET,
+    )

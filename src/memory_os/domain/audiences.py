@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 
-class _Lists(Protocol):
-    @property
-    def users(self) -> Sequence[str]: ...
+class ReaderLists(Protocol):
+    """The users and groups that a restricted record names."""
 
     @property
-    def groups(self) -> Sequence[str]: ...
+    def users(self) -> Sequence[str]:
+        """Users by name."""
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """Groups by name."""
 
 
 class Readable(Protocol):
@@ -27,7 +31,7 @@ class Readable(Protocol):
         """Whose it is."""
 
     @property
-    def readers(self) -> _Lists:
+    def readers(self) -> ReaderLists:
         """Who else may read it while it is restricted."""
 
 
@@ -42,22 +46,21 @@ class Audience:
     @classmethod
     def of(cls, record: Readable) -> Audience:
         """The readers of a record."""
-        if record.visibility == "tenant":
-            return cls(everybody=True)
-        own = frozenset() if record.user_id is None else frozenset({record.user_id})
-        if record.visibility != "restricted":
-            return cls(everybody=False, users=own)
-        return cls(everybody=False, users=own | set(record.readers.users), groups=frozenset(record.readers.groups))
+        return cls._named(record.visibility, record.user_id, record.readers.users, record.readers.groups)
 
     @classmethod
     def of_columns(cls, row: Mapping[Any, Any]) -> Audience:
         """The readers of a row that has the four columns of readers."""
-        if row["visibility"] == "tenant":
+        return cls._named(row["visibility"], row["user_id"], row["reader_users"], row["reader_groups"])
+
+    @classmethod
+    def _named(cls, visibility: str, owner: str | None, users: Iterable[str], groups: Iterable[str]) -> Audience:
+        if visibility == "tenant":
             return cls(everybody=True)
-        own = frozenset() if row["user_id"] is None else frozenset({row["user_id"]})
-        if row["visibility"] != "restricted":
+        own = frozenset() if owner is None else frozenset({owner})
+        if visibility != "restricted":
             return cls(everybody=False, users=own)
-        return cls(everybody=False, users=own | set(row["reader_users"]), groups=frozenset(row["reader_groups"]))
+        return cls(everybody=False, users=own | set(users), groups=frozenset(groups))
 
     def covers(self, other: Audience) -> bool:
         """Whether everybody in `other` is in this one. A user may be in a group; nobody here knows that."""

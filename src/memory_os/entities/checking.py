@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import UNSET
-
 from memory_os.checking import (
+    changed_reader_faults,
     check_word,
     moment_faults,
+    new_reader_faults,
     payload_faults,
-    reader_faults,
     text_faults,
     window_faults,
 )
@@ -29,7 +28,6 @@ from memory_os.entities.model import (
     LinkDraft,
 )
 from memory_os.errors import FieldError, InvalidInputError
-from memory_os.memories.model import Readers
 
 CANONICAL_BYTES = 2000
 """Longest canonical form: it is a key of a B-tree, whose rows hold 2704 bytes, and folding can make a name 18 times
@@ -45,15 +43,7 @@ def check_draft(draft: EntityDraft, principal: Principal) -> None:
     Raises:
         InvalidInputError: With a pointer for each fault.
     """
-    readers = draft.readers or Readers()
-    faults = _field_faults(draft) + reader_faults(
-        principal,
-        owner=principal.user_id,
-        visibility=draft.visibility,
-        users=readers.users,
-        groups=readers.groups,
-        named=draft.readers is not None,
-    )
+    faults = _field_faults(draft) + new_reader_faults(principal, draft.visibility, draft.readers)
     if faults:
         raise InvalidInputError("the entity can't be stored as it is", errors=faults)
 
@@ -66,15 +56,7 @@ def check_patch(patch: EntityPatch, current: Entity, principal: Principal) -> No
         UnknownTermError: If the new status is none.
     """
     check_word("/status", patch.status, ENTITY_STATUSES, noun="status of entities")
-    readers = current.readers if patch.readers is UNSET else patch.readers
-    faults = _field_faults(patch) + reader_faults(
-        principal,
-        owner=current.user_id,
-        visibility=current.visibility if patch.visibility is UNSET else patch.visibility,
-        users=readers.users,
-        groups=readers.groups,
-        named=patch.readers is not UNSET,
-    )
+    faults = _field_faults(patch) + changed_reader_faults(principal, patch, current)
     if faults:
         raise InvalidInputError("the change can't be made as it is", errors=faults)
 

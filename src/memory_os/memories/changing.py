@@ -108,11 +108,11 @@ async def change_memory(
     )
     if changed is None:
         raise AssertionError("a locked row can't be gone")
-    if "text" in values or Audience.of(current) != Audience.of(memory_of(changed)):
+    after, before = memory_of(changed), values_before(current, values)
+    if "text" in values or Audience.of(current) != Audience.of(after):
         await _forget_extraction(tx, memory_id)  # which entities it may name follows its readers, too
     if "text" in values:
         await _replace_vector(tx, memory_id, embedded)
-    after, before = memory_of(changed), values_before(current, values)
     await note_act(
         tx,
         principal,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from memory_os.checking import (
+    changed_reader_faults,
     moment_faults,
+    new_reader_faults,
     payload_faults,
-    reader_faults,
     text_faults,
     unknown_term,
     window_faults,
@@ -19,7 +20,7 @@ from memory_os.domain.own_packs import is_own_pack
 from memory_os.domain.principal import Principal
 from memory_os.domain.vocabulary import VocabularyError
 from memory_os.errors import FieldError, InvalidInputError, OwnPackError
-from memory_os.memories.model import Memory, MemoryDraft, MemoryPatch, NodeAddress, Readers
+from memory_os.memories.model import Memory, MemoryDraft, MemoryPatch, NodeAddress
 from memory_os.sources.inheriting import DEFAULT
 from memory_os.sources.resolving import evidence_faults
 
@@ -51,15 +52,9 @@ def check_draft(draft: MemoryDraft, principal: Principal, *, max_text_chars: int
         if isinstance(edge.to, NodeAddress) and (edge.to.memory is None) == (edge.to.entity is None)
     ]
     faults += evidence_faults(draft.evidence)
-    readers = draft.readers or Readers()
-    faults += reader_faults(
-        principal,
-        owner=principal.user_id,
-        visibility=draft.visibility or DEFAULT,  # what it inherits from its sources the writer may read
-        users=readers.users,
-        groups=readers.groups,
-        named=draft.readers is not None,
-    )
+    faults += new_reader_faults(
+        principal, draft.visibility or DEFAULT, draft.readers
+    )  # what it inherits from its sources the writer may read
     faults += window_faults(draft.valid_from, draft.valid_to)
     if faults:
         raise InvalidInputError("the memory can't be stored as it is", errors=faults)
@@ -83,15 +78,7 @@ def check_patch(patch: MemoryPatch, current: Memory, principal: Principal, *, ma
             for field in ("text", "label", *_MOMENTS)
             if getattr(patch, field) is not UNSET
         ]
-    readers = current.readers if patch.readers is UNSET else patch.readers
-    faults += reader_faults(
-        principal,
-        owner=current.user_id,
-        visibility=current.visibility if patch.visibility is UNSET else patch.visibility,
-        users=readers.users,
-        groups=readers.groups,
-        named=patch.readers is not UNSET,
-    )
+    faults += changed_reader_faults(principal, patch, current)
     faults += window_faults(
         current.valid_from if patch.valid_from is UNSET else patch.valid_from,
         current.valid_to if patch.valid_to is UNSET else patch.valid_to,

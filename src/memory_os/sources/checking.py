@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import UNSET
 
-from memory_os.checking import check_word, moment_faults, payload_faults, reader_faults, text_faults
+from memory_os.checking import (
+    changed_reader_faults,
+    check_word,
+    moment_faults,
+    new_reader_faults,
+    payload_faults,
+    text_faults,
+)
 from memory_os.domain.principal import Principal
 from memory_os.domain.shapes import check_text
 from memory_os.domain.sources import SOURCE_KINDS
 from memory_os.errors import FieldError, InvalidInputError
-from memory_os.memories.model import Readers
 from memory_os.sources.model import LOCATOR_BYTES, PassageDraft, Source, SourceDraft, SourcePatch
 
 _TEXTS = ("title", "uri", "author")
@@ -26,17 +31,9 @@ def check_draft(draft: SourceDraft, principal: Principal, *, max_text_chars: int
         UnknownTermError: If there is no such kind.
     """
     check_kind(draft.kind)
-    readers = draft.readers or Readers()
     faults = [
         *_field_faults(draft),
-        *reader_faults(
-            principal,
-            owner=principal.user_id,
-            visibility=draft.visibility,
-            users=readers.users,
-            groups=readers.groups,
-            named=draft.readers is not None,
-        ),
+        *new_reader_faults(principal, draft.visibility, draft.readers),
         *passage_faults(draft.passages, max_text_chars),
     ]
     if faults:
@@ -49,15 +46,7 @@ def check_patch(patch: SourcePatch, current: Source, principal: Principal) -> No
     Raises:
         InvalidInputError: With a pointer for each fault.
     """
-    readers = current.readers if patch.readers is UNSET else patch.readers
-    faults = _field_faults(patch) + reader_faults(
-        principal,
-        owner=current.user_id,
-        visibility=current.visibility if patch.visibility is UNSET else patch.visibility,
-        users=readers.users,
-        groups=readers.groups,
-        named=patch.readers is not UNSET,
-    )
+    faults = _field_faults(patch) + changed_reader_faults(principal, patch, current)
     if faults:
         raise InvalidInputError("the change can't be made as it is", errors=faults)
 

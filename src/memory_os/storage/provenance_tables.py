@@ -5,7 +5,16 @@ from __future__ import annotations
 from sqlalchemy import ARRAY, BigInteger, Column, Double, Integer, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR, UUID
 
-from memory_os.storage.tables import Vector, id_column, metadata, moment, reader_columns, tenant_column, time_columns
+from memory_os.storage.tables import (
+    Vector,
+    act_columns,
+    id_column,
+    metadata,
+    moment,
+    reader_columns,
+    tenant_column,
+    time_columns,
+)
 
 
 def _actor() -> tuple[Column[object], ...]:
@@ -106,17 +115,7 @@ entity_acts = Table(
     metadata,
     tenant_column(),
     id_column(),
-    Column("entity_id", UUID()),
-    Column("other_id", UUID()),
-    Column("kind", Text),
-    Column("detail", JSONB),
-    Column("before", JSONB),
-    Column("token_id", UUID()),
-    Column("role", Text),
-    Column("user_id", Text),
-    Column("request_id", Text),
-    moment("at"),
-    moment("undone_at"),
+    *act_columns("entity_id"),
 )
 
 erasures = Table(

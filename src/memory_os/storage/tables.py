@@ -62,6 +62,23 @@ def time_columns() -> tuple[Column[object], ...]:
     return (Column("created_by", UUID()), moment("created_at"), moment("updated_at"), Column("version", BigInteger))
 
 
+def act_columns(subject: str) -> tuple[Column[object], ...]:
+    """What is kept of an act: what it was done to, what it was, who did it, and what undoes it."""
+    return (
+        Column(subject, UUID()),
+        Column("other_id", UUID()),
+        Column("kind", Text),
+        Column("detail", JSONB),
+        Column("before", JSONB),
+        Column("token_id", UUID()),
+        Column("role", Text),
+        Column("user_id", Text),
+        Column("request_id", Text),
+        moment("at"),
+        moment("undone_at"),
+    )
+
+
 tenants = Table(
     "tenants",
     metadata,
@@ -239,17 +256,7 @@ memory_acts = Table(
     metadata,
     tenant_column(),
     id_column(),
-    Column("memory_id", UUID()),
-    Column("other_id", UUID()),
-    Column("kind", Text),
-    Column("detail", JSONB),
-    Column("before", JSONB),
-    Column("token_id", UUID()),
-    Column("role", Text),
-    Column("user_id", Text),
-    Column("request_id", Text),
-    moment("at"),
-    moment("undone_at"),
+    *act_columns("memory_id"),
 )
 
 memory_sketches = Table(
