@@ -52,9 +52,8 @@ def check_draft(draft: MemoryDraft, principal: Principal, *, max_text_chars: int
         if isinstance(edge.to, NodeAddress) and (edge.to.memory is None) == (edge.to.entity is None)
     ]
     faults += evidence_faults(draft.evidence)
-    faults += new_reader_faults(
-        principal, draft.visibility or DEFAULT, draft.readers
-    )  # what it inherits from its sources the writer may read
+    # What it inherits from its sources the writer may read.
+    faults += new_reader_faults(principal, draft.visibility or DEFAULT, draft.readers)
     faults += window_faults(draft.valid_from, draft.valid_to)
     if faults:
         raise InvalidInputError("the memory can't be stored as it is", errors=faults)
