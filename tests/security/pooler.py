@@ -29,7 +29,8 @@ def find_pgbouncer() -> str:
     if not shutil.which("pgbouncer", path=places) and os.geteuid() == 0 and shutil.which("apt-get"):
         quiet = {"DEBIAN_FRONTEND": "noninteractive", "PATH": places}
         install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "pgbouncer"]
-        subprocess.run(install, env=quiet, check=False, capture_output=True)
+        for command in (["apt-get", "update", "-qq"], install):  # a fresh machine has no lists of packages yet
+            subprocess.run(command, env=quiet, check=False, capture_output=True)
     return shutil.which("pgbouncer", path=places) or pytest.fail("this test needs PgBouncer: install pgbouncer")
 
 
