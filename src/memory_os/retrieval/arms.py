@@ -1,4 +1,4 @@
-"""The arms that ask Postgres: nearest vectors, shared words, named entities; and how far the graph follows."""
+"""What the arms have in common: addresses, the time asked about; named entities, and how far the graph follows."""
 
 from __future__ import annotations
 
@@ -8,33 +8,12 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memory_os.domain.naming import NamedEntity, name_groups, named_in
-from memory_os.domain.search_text import search_text
-from memory_os.embedding.port import EmbedderIdentity
-from memory_os.memories.writing import vector_literal
 from memory_os.retrieval.model import RecordType
 from memory_os.storage.database import Transaction
 
 ARM_LIMIT: Final = 50
 """Hits of one arm: six times the default pack, so that fusion has something to choose from."""
-
-MAX_LEXEMES: Final = 256
-"""Lexemes of one question: about 200 content words, each stemmed and as it is. The first ones are taken."""
-
-SIMILARITY_FLOOR: Final = 0.20
-"""Cosine below which a vector is no hit.
-
-Measured with the bundled MiniLM: "mug cake recipe" meets cooking facts at 0.20-0.32 and nothing else above 0.14; 98 %
-of LoCoMo's evidence turns lie above it (one development conversation); a question about something else altogether finds
-nothing in 82 % of the cases among 20 records, 61 % among 50, 24 % among 419. At 0.25 these would be 94, 84 and 61 %,
-but the cooking facts would be lost. For models whose cosines are all high it is no floor, and takes nothing away.
-"""
-
-CHANCE_WORDS: Final = 5
-"""From so many content words on, a hit must share two: one of five or more is met by chance."""
 
 LAG_LIMIT: Final = 10_000
 """Events counted at most."""
@@ -74,57 +53,6 @@ class GraphPosition:
     now: datetime
     doubted: bool = False
     epochs: frozenset[str] = frozenset()
-
-
-async def search_vectors(
-    tx: Transaction, identity: EmbedderIdentity, vector: NDArray[np.float32], window: Window
-) -> dict[Ref, float]:
-    """The nearest memories and passages with their cosine similarity, nearest first.
-
-    Raises:
-        ValueError: If the vector is not of the model's dimension; it must not reach the database.
-    """
-    if vector.shape != (identity.dimension,):
-        raise ValueError(f"a query vector of shape {vector.shape} for a model of dimension {identity.dimension}")
-    rows = await tx.hot(
-        "search_vectors",
-        {
-            "tenant_id": tx.tenant_id,
-            "vector": vector_literal(vector),
-            "model": identity.model,
-            "as_of": window.as_of,
-            "history": window.history,
-            "floor": SIMILARITY_FLOOR,
-            "limit": ARM_LIMIT,
-        },
-    )
-    return {Ref(row["type"], row["id"]): float(row["similarity"]) for row in rows}
-
-
-async def search_words(tx: Transaction, query: str, window: Window) -> dict[Ref, float]:
-    """The records that share words with the question, with their text rank, best first; see `search_text.sql`.
-
-    A hit that shares a single word with a question of `CHANCE_WORDS` or more is below the floor.
-    """
-    text = search_text(query)
-    if not text:
-        return {}
-    rows = await tx.hot(
-        "search_text",
-        {
-            "tenant_id": tx.tenant_id,
-            "text": text,
-            "as_of": window.as_of,
-            "history": window.history,
-            "max_lexemes": MAX_LEXEMES,
-            "limit": ARM_LIMIT,
-        },
-    )
-    return {
-        Ref(row["type"], row["id"]): float(row["rank"])
-        for row in rows
-        if row["words"] < CHANCE_WORDS or row["shared"] > 1
-    }
 
 
 async def find_named(tx: Transaction, query: str, window: Window) -> list[UUID]:

@@ -12,10 +12,11 @@ from uuid import UUID
 
 from memory_os.domain.labels import LABELS
 from memory_os.domain.ranking import boost, confidence_boost, min_max_fusion, recency_boost, reinforcement_boost
-from memory_os.retrieval.arms import ARM_LIMIT, SIMILARITY_FLOOR, Ref
+from memory_os.retrieval.arms import ARM_LIMIT, Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
 from memory_os.retrieval.model import PackSource
 from memory_os.retrieval.trails import Trail
+from memory_os.retrieval.vectors import SIMILARITY_FLOOR
 
 ARM_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"vector": 1.0, "text": 1.0, "graph": 0.6})
 """What each arm counts in the fusion. The graph brings context rather than answers. Ours; not tuned."""

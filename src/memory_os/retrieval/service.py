@@ -27,8 +27,6 @@ from memory_os.retrieval.arms import (
     Window,
     find_named,
     read_position,
-    search_vectors,
-    search_words,
 )
 from memory_os.retrieval.citing import Origins, cite
 from memory_os.retrieval.fusing import Candidate, fuse
@@ -38,7 +36,9 @@ from memory_os.retrieval.model import ArmName, ContextPack, GraphState, GraphSta
 from memory_os.retrieval.packing import make_pack
 from memory_os.retrieval.timing import Timings
 from memory_os.retrieval.trails import follow
+from memory_os.retrieval.vectors import search_vectors
 from memory_os.retrieval.walking import make_seeds, walk
+from memory_os.retrieval.words import search_words
 from memory_os.storage.database import Database, Scope
 
 log = structlog.get_logger(__name__)
