@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, TypeVar
 from uuid import UUID
 
-from psycopg import AsyncConnection, errors
+from psycopg import AsyncClientCursor, AsyncConnection, errors
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from sqlalchemy import Executable, make_url
@@ -45,6 +45,9 @@ STEWARD = "steward"
 
 _TAKE_ROLE = "SELECT set_config('memory_os.role', %(role)s, true)"
 
+_BEGIN = {False: "BEGIN; ", True: "BEGIN ISOLATION LEVEL REPEATABLE READ; "}
+"""By whether all statements see the rows as they are at the beginning."""
+
 _ENTER_DURABLE = _ENTER + ", set_config('lock_timeout', '15s', true)"
 _ENTER_WITHOUT_WAITING = _ENTER + ", set_config('synchronous_commit', 'off', true)"
 
@@ -55,9 +58,15 @@ def driver_url(url: str) -> str:
 
 
 @cache
-def hot_statement(name: str) -> bytes:
-    """Text of `storage/sql/{name}.sql`: the statements that are tuned by hand stand one a file."""
-    return (files("memory_os.storage") / "sql" / f"{name}.sql").read_bytes()
+def hot_statement(name: str, dimension: int | None = None) -> bytes:
+    """Text of `storage/sql/{name}.sql`: the statements that are tuned by hand stand one a file.
+
+    Args:
+        name: The file.
+        dimension: Stands where the text says `{dimension}`: the size of a vector's type can't be a parameter.
+    """
+    text = (files("memory_os.storage") / "sql" / f"{name}.sql").read_bytes()
+    return text if dimension is None else text.replace(b"{dimension}", b"%d" % dimension)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +147,12 @@ class Transaction:
             while rows := await cursor.fetchmany(size):
                 yield rows
 
-    async def hot(self, name: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """All rows of a hand-tuned statement; an empty list for one that returns none."""
+    async def hot(
+        self, name: str, parameters: Mapping[str, Any] | None = None, *, dimension: int | None = None
+    ) -> list[dict[str, Any]]:
+        """All rows of a hand-tuned statement, for vectors of a dimension; an empty list for one that returns none."""
         async with self._driver.cursor(row_factory=dict_row) as cursor:
-            await cursor.execute(hot_statement(name), _plain(parameters))
+            await cursor.execute(hot_statement(name, dimension), _plain(parameters))
             return await cursor.fetchall() if cursor.description else []
 
     async def touched(self, name: str, parameters: Mapping[str, Any] | None = None) -> int:
@@ -180,6 +191,8 @@ class Database:
             pool_pre_ping=False,
             pool_use_lifo=True,
             pool_timeout=30,
+            # Transactions are begun here, together with the scope: the driver's own BEGIN would be one more round trip.
+            isolation_level="AUTOCOMMIT",
             connect_args=arguments,
         )
         self.url = url
@@ -214,13 +227,14 @@ class Database:
         """A connection inside `scope`; pooled ones that died with a restarted server are thrown away on the way."""
         while True:
             connection = await stack.enter_async_context(self.engine.connect())
-            if snapshot:
-                await connection.execution_options(isolation_level="REPEATABLE READ")
-            await connection.begin()  # what the driver runs by itself would not be committed otherwise
+            await connection.begin()  # so that SQLAlchemy hands commit and rollback on to the driver
             raw = await connection.get_raw_connection()
             driver: AsyncConnection[Any] = raw.driver_connection  # type: ignore[assignment]  # untyped by SQLAlchemy
             try:
-                await driver.execute(self._enter_statement, scope.parameters())
+                # Two statements in one round trip need values bound by the client.
+                await AsyncClientCursor(driver).execute(
+                    f"{_BEGIN[snapshot]}{self._enter_statement}".encode(), scope.parameters()
+                )
             except errors.OperationalError:
                 if not driver.closed:
                     raise
