@@ -5,8 +5,10 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 TEST_PROCESSES ?= 2
+DATA ?= ../shared/data
+ARGS ?=
 
-.PHONY: help run test test-long test-quick check fix docs bench clean lock
+.PHONY: help run test test-long test-quick check fix docs bench bench-quality bench-retrieval clean lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,8 +55,14 @@ fix: $(VENV)/.dev ## Format, and mend what the linter can
 docs: $(VENV)/.dev ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-bench: $(VENV)/.run ## Every benchmark, JSON into benchmarks/results/
-	@for b in writes gated_writes dedup job_queue projection lag bloat retrieval rebuild path_eval; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+bench: $(VENV)/.run ## Every benchmark but those of retrieval, JSON into benchmarks/results/
+	@for b in writes gated_writes dedup job_queue projection lag bloat rebuild path_eval newest_fact; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+
+bench-quality: $(VENV)/.dev ## How good retrieval is, on the data in DATA=../shared/data; options of the benchmark in ARGS
+	@$(BIN)/python benchmarks/quality.py --data $(DATA) $(ARGS)
+
+bench-retrieval: $(VENV)/.dev ## How fast retrieval is, up to 100,000 memories of a tenant among 1,000,000 (an hour)
+	@$(BIN)/python benchmarks/retrieval.py $(ARGS)
 
 lock: $(VENV)/.dev ## Pin the dependencies anew
 	@$(BIN)/pip-compile -q --strip-extras --no-emit-index-url --no-emit-find-links --extra embedded -o requirements/run.txt pyproject.toml requirements/build.in

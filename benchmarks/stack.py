@@ -69,24 +69,39 @@ class Stores:
 
 
 @contextmanager
-def stores() -> Iterator[Stores]:
-    """Fresh stores with the settings of `memory-os up`, fsync on; gone afterwards."""
-    home = Path(tempfile.mkdtemp(prefix="memory-os-bench-", dir="/tmp"))
-    home.chmod(0o711)
-    postgres, falkor = EmbeddedPostgres(home / "home"), EmbeddedFalkor(home / "home")
+def stores(home: Path | None = None) -> Iterator[Stores]:
+    """Stores with the settings of `memory-os up`, fsync on, at the newest revision.
+
+    Args:
+        home: Where they are kept from run to run; None makes fresh ones that are gone afterwards.
+    """
+    folder = home or Path(tempfile.mkdtemp(prefix="memory-os-bench-", dir="/tmp"))
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o711)
+    postgres, falkor = EmbeddedPostgres(folder / "home"), EmbeddedFalkor(folder / "home")
     try:
         postgres.start()
         falkor.start()
         upgrade(postgres.url("postgres"))
-        tenant_id = new_id()
         with psycopg.connect(postgres.url("postgres")) as connection:
-            connection.execute("INSERT INTO tenants (tenant_id, name) VALUES (%s, 'benchmark')", (tenant_id,))
+            tenant_id = _first_tenant(connection)
             token = add_token(connection, tenant_id)
         yield Stores(postgres, falkor, tenant_id, token)
     finally:
         falkor.stop()
         postgres.stop()
-        shutil.rmtree(home, ignore_errors=True)
+        if home is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _first_tenant(connection: psycopg.Connection) -> UUID:
+    """The tenant `benchmark`, which kept stores have already."""
+    row = connection.execute("SELECT tenant_id FROM tenants WHERE name = 'benchmark'").fetchone()
+    if row is None:
+        row = (new_id(),)
+        connection.execute("INSERT INTO tenants (tenant_id, name) VALUES (%s, 'benchmark')", row)
+    ident: UUID = row[0]
+    return ident
 
 
 def add_token(connection: psycopg.Connection, tenant_id: UUID) -> str:
@@ -111,15 +126,24 @@ def add_tenants(on: Stores, count: int) -> list[UUID]:
 
 
 @contextmanager
-def service(on: Stores, *, workers: int = 0, **settings: str) -> Iterator[str]:
-    """An API process and workers on the stores; yields the API's address."""
+def service(
+    on: Stores, *, workers: int = 0, command: Sequence[str] = ("-m", "memory_os"), **settings: str
+) -> Iterator[str]:
+    """An API process and workers on the stores; yields the API's address.
+
+    Args:
+        on: The stores.
+        workers: How many workers.
+        command: What Python runs as the product's command line (see `embedders.py`).
+        **settings: Settings over those of `Stores.environment`.
+    """
     port = find_free_port()
     environment = on.environment(**settings)
-    command = [sys.executable, "-m", "memory_os"]
-    processes = [subprocess.Popen([*command, "api", "--port", str(port)], env=environment)]
-    processes += [subprocess.Popen([*command, "worker"], env=environment) for _ in range(workers)]
+    program = [sys.executable, *command]
+    processes = [subprocess.Popen([*program, "api", "--port", str(port)], env=environment)]
+    processes += [subprocess.Popen([*program, "worker"], env=environment) for _ in range(workers)]
     try:
-        wait_until(lambda: _ready(port), 30, "the API to answer")
+        wait_until(lambda: _ready(port), 60, "the API to answer")
         yield f"http://127.0.0.1:{port}"
     finally:
         for process in processes:

@@ -21,14 +21,20 @@ from memory_os.api.routes import V1_CONTROLLERS
 from memory_os.api.service import livez, metrics, readyz
 from memory_os.api.services import Services
 from memory_os.domain.edge_types import EDGE_TYPES
+from memory_os.embedding.bundled import BundledEmbedder
 from memory_os.embedding.factory import make_embedder
 from memory_os.embedding.port import Embedder
-from memory_os.errors import MemoryOSError
+from memory_os.errors import MemoryOSError, StartupError
 from memory_os.graph.facade import GraphMemory, make_backend
 from memory_os.memories.gate import Gate
 from memory_os.memories.service import MemoryService
 from memory_os.outbox.events import Outbox
+from memory_os.reranking.factory import make_endpoint
+from memory_os.reranking.port import RerankSettingsError
+from memory_os.retrieval.reranking import Reranking
 from memory_os.retrieval.service import Retriever
+from memory_os.retrieval.token_counters import load_counter
+from memory_os.retrieval.token_scoring import TokenScorer
 from memory_os.settings import Settings
 from memory_os.storage.checks import check_database, check_embedder
 from memory_os.storage.database import Database
@@ -72,6 +78,36 @@ def build_gate(settings: Settings) -> Gate:
     return Gate(settings.dedup_recent, settings.dedup_older, settings.dedup_review)
 
 
+def build_reranking(settings: Settings, database: Database, embedder: Embedder) -> Reranking | None:
+    """What ranks answers anew; None where it is off.
+
+    Raises:
+        StartupError: If the settings name no reranker that can work.
+    """
+    if settings.rerank == "off":
+        return None
+    if settings.rerank == "endpoint":
+        key = settings.rerank_api_key
+        try:
+            endpoint = make_endpoint(
+                url=settings.rerank_url,
+                model=settings.rerank_model,
+                api_key=key.get_secret_value() if key else None,
+                timeout=settings.rerank_timeout_s,
+            )
+        except RerankSettingsError as error:
+            raise StartupError(str(error)) from None
+        return Reranking(endpoint, settings.rerank_weight)
+    scorer = TokenScorer(
+        database,
+        # Another embedder than the bundled one says nothing of tokens: the model is then loaded for them alone.
+        embedder if isinstance(embedder, BundledEmbedder) else None,
+        budget_s=settings.rerank_budget_ms / 1000,
+        most_bytes=settings.rerank_cache_mb * 1024 * 1024,
+    )
+    return Reranking(scorer, settings.rerank_weight)
+
+
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Open everything that the API needs, checked; closed again at the end of the block.
@@ -94,7 +130,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             stack.push_async_callback(graph.backend.close)
         outbox = Outbox(enabled=settings.enable_graph_memory)
         memories = MemoryService(embedder, outbox, settings.max_text_chars, build_gate(settings))
-        retriever = Retriever(database, embedder, graph)
+        counter = load_counter(settings.token_counter)
+        reranking = build_reranking(settings, database, embedder)
+        if reranking is not None:
+            stack.push_async_callback(reranking.close)
+        retriever = Retriever(database, embedder, graph, reranking, counter)
         stack.push_async_callback(retriever.close)
         yield Services(settings, database, embedder, outbox, memories, graph, retriever)
 

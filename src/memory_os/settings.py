@@ -62,6 +62,35 @@ class Settings(BaseSettings):
         False, description="Needed beside EMBEDDING_PROVIDER=deterministic-for-tests; never set it in production."
     )
 
+    # --- rerank and packing
+    rerank: Literal["off", "maxsim", "endpoint"] = Field(
+        "off",
+        description="What ranks the best records of an answer anew: nothing, the bundled model by its tokens, or an "
+        "endpoint. A question may go without.",
+    )
+    rerank_weight: float | None = Field(
+        None,
+        ge=0,
+        le=100,
+        description="What the new order counts beside the one that was found; default: 0.3 for maxsim, 1 for endpoint.",
+    )
+    rerank_budget_ms: int = Field(
+        250, ge=10, le=10_000, description="Milliseconds that a question waits for token vectors, for RERANK=maxsim."
+    )
+    rerank_cache_mb: int = Field(
+        256, ge=1, le=65_536, description="Megabytes of token vectors that are kept for one tenant."
+    )
+    rerank_url: str | None = Field(None, description="Base URL of the endpoint, for RERANK=endpoint.")
+    rerank_api_key: SecretStr | None = Field(None, description="Key of the rerank endpoint.")
+    rerank_model: str | None = Field(None, description="Model that the rerank endpoint is asked for.")
+    rerank_timeout_s: float = Field(2.0, gt=0, le=60, description="Seconds that a question waits for the endpoint.")
+    token_counter: str = Field(
+        "estimate",
+        min_length=1,
+        description="What a pack's budget counts with: `estimate`, `tiktoken:` with an encoding (needs the package, "
+        "which fetches its tables at first use), or `module:function` of your own, from a text to its tokens.",
+    )
+
     # --- dedup gate
     dedup_recent: float | None = Field(
         None, ge=0, le=1, description="Similarity that nominates a memory of the past hour; default: the embedder's."
@@ -89,6 +118,17 @@ class Settings(BaseSettings):
         900.0,
         gt=0,
         description="Seconds that the oldest waiting event may be old before /readyz says not ready.",
+    )
+    vector_index_from: int = Field(
+        10_000,
+        ge=100,
+        description="Vectors that a whole tenant may read, above which a worker builds an index of them.",
+    )
+    vector_index_tail: int = Field(
+        1_000, ge=1, description="Vectors that may wait for a tenant's index, each of which every search measures."
+    )
+    vector_index_memory_mb: int = Field(
+        512, ge=16, le=65_536, description="Memory of a build in Postgres; 200,000 vectors of 384 numbers take 300 MB."
     )
     retrieval_retention_d: float = Field(30.0, gt=0, description="Days that the retrieval log is kept.")
     reinforce_unconfirmed_share: float = Field(
@@ -123,6 +163,8 @@ class Settings(BaseSettings):
                 "EMBEDDING_PROVIDER=deterministic-for-tests is for tests only; unset it, or set "
                 "MEMORY_OS_ALLOW_TEST_EMBEDDER=1 in a test"
             )
+        if self.rerank == "endpoint" and not (self.rerank_url and self.rerank_model):
+            raise ValueError("RERANK=endpoint needs RERANK_URL and RERANK_MODEL")
         return self
 
     def service_url(self) -> str:

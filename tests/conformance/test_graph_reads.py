@@ -10,6 +10,7 @@ import pytest
 from tests.conformance.conftest import PATIENT, TENANT, Graph
 from tests.fixtures.graphs import EMPTY, edge, entity, eref, memory, mref, rref
 
+from memory_os.graph.expansion import FOLLOWED, HUB
 from memory_os.graph.port import (
     Bounds,
     CoOccurrence,
@@ -107,8 +108,8 @@ async def test_paths_are_scored_damped_and_free_of_cycles(graph: Graph) -> None:
         ([mentions_hub, ("MENTIONS", "a", False)], pytest.approx(through_hub)),
         ([mentions_hub, ("MENTIONS", "b", False)], pytest.approx(through_hub)),
         ([mentions_hub, ("MENTIONS", "c", False)], pytest.approx(through_hub)),
-        ([("SUPPORTS", "a", True), ("MENTIONS", "hub", True)], pytest.approx(0.8 / math.log(math.e + 3))),
-        ([("SUPPORTS", "a", True), ("SUPPORTS", "b", False)], pytest.approx(0.4 / math.log(math.e + 3))),
+        # What "a" mentions is a way station and nothing follows it, so its mentions are neither read nor counted.
+        ([("SUPPORTS", "a", True), ("SUPPORTS", "b", False)], pytest.approx(0.4 / math.log(math.e + 2))),
     ]
 
 
@@ -172,6 +173,33 @@ async def test_a_crowd_of_mentions_does_not_hide_the_memories_behind_them(graph:
     assert len(paths) == 12
     assert [path.steps[-1].node.id for path in paths].count("kin") == 2
     assert [path.score for path in paths] == sorted((path.score for path in paths), reverse=True)
+
+
+@pytest.mark.parametrize("mentions", [HUB, HUB + 1])
+async def test_a_hub_is_no_way_from_mention_to_mention_but_its_declared_edges_are(graph: Graph, mentions: int) -> None:
+    crowd = [f"m{n:03}" for n in range(mentions - 1)]
+    await graph.apply(
+        entities=[entity("hub")],
+        memories=[memory(key) for key in ("start", "aim", *crowd)],
+        mentions=[Mention(key, "hub", 1.0) for key in ("start", *crowd)],
+        links=[LinkEdge("l", "hub", mref("aim"), "owns", 0.5)],
+    )
+    paths = await graph.expand(mref("start"), bounds=replace(PATIENT, paths=2 * mentions))
+    behind = [path.steps[1].node.id for path in paths if len(path.steps) == 2]
+    assert behind == (["aim", *crowd] if mentions <= HUB else ["aim"])
+    assert len(await graph.expand(eref("hub"), bounds=replace(PATIENT, paths=2 * mentions, hops=1))) == mentions + 1
+
+
+async def test_a_seed_with_very_many_declared_edges_hides_those_of_no_other(graph: Graph) -> None:
+    crowd = [f"m{n:04}" for n in range(1_200)]
+    await graph.apply(
+        memories=[memory(key) for key in ("centre", "other", "friend", *crowd)],
+        edges=[edge(f"s{key}", key, "centre", confidence=0.2) for key in crowd]
+        + [edge("only", "other", "friend", "ABOUT", confidence=0.4)],
+    )
+    paths = await graph.expand(mref("centre"), mref("other"), bounds=replace(PATIENT, hops=1, paths=FOLLOWED + 10))
+    assert paths[0].steps[0].node.id == "friend"
+    assert len(paths) == FOLLOWED + 1
 
 
 async def test_equal_paths_come_in_the_order_of_their_ids(graph: Graph) -> None:

@@ -29,6 +29,7 @@ from memory_os.memories.reviewing import ReviewKind, ReviewStatus
 from memory_os.outbox.events import AggregateType, EventType
 from memory_os.outbox.operations import Status
 from memory_os.records.model import RECORD_STATUSES
+from memory_os.storage import text_tables, token_tables, vector_tables
 from memory_os.storage.tables import metadata
 
 Connection = psycopg.Connection[Any]
@@ -38,6 +39,8 @@ TYPES = {
     "timestamp with time zone": "timestamptz",
     "boolean": "bool",
     "integer": "int4",
+    "smallint": "int2",
+    "real": "float4",
 }
 
 VOCABULARIES = {
@@ -66,6 +69,8 @@ VOCABULARIES = {
     ("sources", "visibility"): get_args(Visibility),
     ("passages", "visibility"): get_args(Visibility),
     ("passage_embeddings", "visibility"): get_args(Visibility),
+    ("token_vectors", "visibility"): get_args(Visibility),
+    ("vector_index", "kind"): ("memory", "passage"),
     ("evidence", "support"): SUPPORTS,
     ("evidence", "withdrawn_because"): get_args(Withdrawal),
     ("evidence", "visibility"): get_args(Visibility),
@@ -76,6 +81,8 @@ VOCABULARIES = {
     ("erasures", "subject_type"): ("memory", "source", "user"),
 }
 """The closed words of each column, as the code knows them."""
+
+assert {text_tables.postings.name, token_tables.token_vectors.name, vector_tables.vector_index.name} <= metadata.tables.keys()  # a module of tables has to be loaded for them to be known
 
 
 @pytest.fixture(scope="module")

@@ -31,13 +31,13 @@ def test_any_history_gives_the_same_graph(
 
 
 def test_a_graph_with_hubs_gives_the_same_paths(falkor_server: FalkorProcess, falkor_prefix: str) -> None:
-    """Hubs of 300 edges are read by another query than other nodes: still the same paths in the same order."""
+    """Hubs of up to 180 edges, which are read in part only: still the same paths in the same order."""
     rng = random.Random(11)
     memories, entities = [f"m{n}" for n in range(400)], [f"e{n}" for n in range(40)]
     patch = GraphPatch(
         entities=[entity(key) for key in entities],
         memories=[memory(key) for key in memories],
-        mentions=[Mention(key, "e0", rng.choice([1.0, 2.5, 5.0])) for key in memories[:300]]
+        mentions=[Mention(key, "e0", rng.choice([1.0, 2.5, 5.0])) for key in memories[:180]]
         + [Mention(key, rng.choice(entities[1:]), rng.random() * 5) for key in memories for _ in range(3)],
         co_occurrences=[CoOccurrence(*sorted(rng.sample(entities, 2)), rng.random() * 5, 1) for _ in range(150)],
         edges=[

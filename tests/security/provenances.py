@@ -63,6 +63,11 @@ def _store_passage(connection: Connection, world: World, source: str) -> str:
         "VALUES (%s, %s, %s, 'tests', 3, '[1,0,0]')",
         (world.tenant.tenant_id, UUID(passage), UUID(source)),
     )
+    connection.execute(
+        "INSERT INTO token_vectors (tenant_id, record_id, passage_id, model, digest, vectors) "
+        "VALUES (%s, %s, %s, 'tests', sha256(convert_to(%s, 'UTF8')), %s)",
+        (world.tenant.tenant_id, UUID(passage), UUID(passage), text, mark.encode()),
+    )
     return passage
 
 

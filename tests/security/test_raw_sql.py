@@ -47,6 +47,8 @@ HIDE_NOTHING = {
     "graph_verifications": "jobs; ids of what differs, which are looked up before they are told",
     "graph_tombstones": "left by deletions alone",
     "erasures": "receipts, for admins",
+    "vector_partitions": "how large an index is",
+    "vector_index": "only what all of the tenant may read",
     "audit_log": "for admins",
     "audit_contents": "for admins",
     "outbox_events": "the queue",

@@ -22,8 +22,14 @@ PATHS: Mapping[str, str] = {
     "source": "/v1/sources",
 }
 UNDER: Mapping[str, tuple[str, ...]] = {
-    "memory": ("history", "provenance", "retrievals", "evidence"),
-    "entity": ("links", "context", "acts"),
+    "memory": (
+        *("history", "provenance", "retrievals", "evidence"),
+        *("decisions", "tasks", "support", "support?include=history", "sources", "changes"),
+    ),
+    "entity": (
+        *("links", "context", "acts"),
+        *("everything", "everything?include=history", "decisions", "tasks?status=all", "changes"),
+    ),
     "source": ("passages", "records"),
 }
 """What is read of one record beside the record itself."""
@@ -176,7 +182,7 @@ class Telling:
     def _lists(self) -> list[str]:
         people = {who.user for who in self.plan.people if who.user} | {"a", "%"}
         users = [str(httpx.QueryParams({"user_id": user})) for user in sorted(people)]
-        found = [*PATHS.values(), "/v1/edges", "/v1/memory/entities?declared=false"]
+        found = [*PATHS.values(), "/v1/edges", "/v1/memory/entities?declared=false", "/v1/changes?limit=200"]
         found += [f"{path}?{user}" for path in ("/v1/memories", "/v1/memory/entities") for user in users]
         found += [f"/v1/memories?label={label}" for label in LABELS]
         found += [f"/v1/memories?{name}={spec.canary}" for spec in self.plan.records for name in ("tag", "subject")]
@@ -210,7 +216,7 @@ class Telling:
         """What is known of those who are only named."""
         listed = await self.ask("GET", "/v1/memory/entities?declared=false&limit=200")
         for item in listed.answer["items"]:
-            for path in ("", "/context", "/links"):
+            for path in ("", "/context", "/links", "/everything", "/changes"):
                 yield await self.ask("GET", f"/v1/memory/entities/{item['id']}{path}")
 
     def _retrievals(self) -> list[Json]:

@@ -22,7 +22,7 @@ RECORDS = ("observation", "procedure", "outcome")
 STEPPING = ("goal", "plan", "spare", "archived", "mistake", "older", "doubtful", "erased")
 """Memories for the calls that take one a step further, and nothing else with it."""
 
-COPYING = ("memory_embeddings", "passages", "passage_embeddings", "evidence", "audit_contents")
+COPYING = ("memory_embeddings", "passages", "passage_embeddings", "token_vectors", "evidence", "audit_contents")
 """Tables whose rows have the readers of another."""
 
 CLOSED = frozenset(
@@ -51,6 +51,8 @@ CLOSED = frozenset(
         # Names of models and extractors.
         *("entities.embedding_model", "extractions.extractor", "memories.embedding_model", "memory_embeddings.model"),
         *("memory_sketches.model", "mentions.extractor", "passage_embeddings.model", "passages.embedding_model"),
+        "token_vectors.model",
+        *("vector_index.kind", "vector_partitions.model"),
     }
 )
 """Columns of text that hold no words of a tenant's."""
@@ -264,6 +266,7 @@ def _store_traces(world: World) -> None:
         )
         _store_reviews(connection, world)
         store_provenances(connection, world)
+        _index_vectors(connection, tenant_id)
         world.ids["retrieval"] = str(uuid4())
         marked = json.dumps({mark: 1})
         path = [{"id": world.ids["memory"], "type": "memory", "via": mark}]
@@ -293,6 +296,17 @@ def _store_traces(world: World) -> None:
             "VALUES (%s, %s, %s, 'wrong', %s)",
             (*walked[:2], walked[3], world.user),
         )
+
+
+def _index_vectors(connection: psycopg.Connection[Any], tenant_id: UUID) -> None:
+    """Build the tenant's index of vectors, as a worker does for a large one."""
+    connection.execute("SELECT set_config('memory_os.tenant_id', %s, true)", (str(tenant_id),))
+    row = connection.execute(
+        "SELECT build_vector_index(%s, model, dimension, 16) FROM memory_embeddings WHERE tenant_id = %s LIMIT 1",
+        (tenant_id, tenant_id),
+    ).fetchone()
+    assert row
+    assert row[0]
 
 
 def _store_reviews(connection: psycopg.Connection[Any], world: World) -> None:

@@ -27,7 +27,18 @@ from memory_os.settings import Settings
 from memory_os.storage.checks import check_database
 from memory_os.storage.database import Database, is_connection_loss
 from memory_os_workers import embedder as embedder_actor
-from memory_os_workers import heartbeat, listener, projector, pruner, rebuilder, reinforcer, verifier, watcher
+from memory_os_workers import (
+    heartbeat,
+    indexer,
+    listener,
+    projector,
+    pruner,
+    rebuilder,
+    reinforcer,
+    verifier,
+    watcher,
+    word_counter,
+)
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.supervisor import keep_running
 
@@ -41,8 +52,10 @@ ACTORS = {
     "verifier": verifier.run,
     "watcher": watcher.run,
     "embedder": embedder_actor.run,
+    "indexer": indexer.run,
     "reinforcer": reinforcer.run,
     "pruner": pruner.run,
+    "word_counter": word_counter.run,
 }
 STOP_S = 8.0
 """Seconds that the work in hand gets after SIGTERM; then it is called off and given back."""

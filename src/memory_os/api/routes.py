@@ -18,6 +18,7 @@ from memory_os.api.records import RECORD_CONTROLLERS
 from memory_os.api.retrieval import RetrievalController
 from memory_os.api.reviews import ReviewController
 from memory_os.api.sources import SourceController
+from memory_os.api.structure import ChangesController, EntityStructureController, MemoryStructureController
 from memory_os.api.tenants import TenantController
 from memory_os.api.tokens import TokenController
 from memory_os.api.transfer import UserExportController
@@ -37,6 +38,9 @@ V1_CONTROLLERS = (
     EdgeController,
     VocabularyController,
     RetrievalController,
+    EntityStructureController,
+    MemoryStructureController,
+    ChangesController,
     GraphController,
     OutboxController,
     TenantController,

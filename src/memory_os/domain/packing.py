@@ -5,15 +5,15 @@ The budget counts the serialized pack, all of it: headers, metadata, quoting and
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from memory_os.domain.pack_items import Omission, PackItem, PackSource, PackStep
 from memory_os.domain.pack_markdown import quote_as_data, render_markdown
 from memory_os.domain.sentences import sentence_ends
+from memory_os.domain.token_counting import ESTIMATE, Tally, TokenCounter, estimate_tokens
 
 __all__ = [
     "Fit",
@@ -21,7 +21,7 @@ __all__ = [
     "PackItem",
     "PackSource",
     "PackStep",
-    "Render",
+    "Scale",
     "estimate_tokens",
     "fit",
     "quote_as_data",
@@ -41,61 +41,53 @@ _TRIES: Final = 3
 _SLACK: Final = 32
 """Tokens by which an item alone may seem too large and still be tried: taking it drops its note of omission."""
 
-_piece = re.compile(
-    "[A-Z]{1,2}(?![a-z])|[A-Za-z][a-z]{0,3}"
-    "|[0-9]{1,2}| (?=[0-9])"
-    "|[\u0080-\u058f]{1,2}|[\u0590-\U0010ffff]"
-    "|[^A-Za-z0-9 \u0080-\U0010ffff]"
-)
-_dear = re.compile("[\u0900-\u0dff\uac00-\ud7a3]")
-_dearest = re.compile("[\u200d\U00010000-\U0010ffff]")
 
-Render = Callable[[Sequence[PackItem], Sequence[Omission]], str]
-"""Serializes a pack of these items and this note of what was left out.
+class Scale(Protocol):
+    """Tells what a serialized pack counts, without serializing all of it at every step."""
 
-All that it writes is counted, so it says how many were left out and names the first few at most.
-"""
+    @property
+    def counter(self) -> TokenCounter:
+        """What it counts with."""
+        ...
+
+    def item(self, item: PackItem) -> Tally:
+        """What one item adds."""
+        ...
+
+    def pack(self, items: Sequence[PackItem], weight: Tally, left_out: int | None) -> int:
+        """Tokens of the pack.
+
+        Args:
+            items: The items in it.
+            weight: What they add, each of them by `item`.
+            left_out: How many were left out for the budget, beside those that were known to be left out before; None
+                for a pack without any note of what was left out.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What fits: the items in their order, some shortened; what was left out; and the estimate for the whole pack."""
+    """What fits: the items in their order, some shortened; what was left out; and what the whole pack counts."""
 
     included: tuple[PackItem, ...]
     omitted: tuple[Omission, ...]
     tokens: int
 
 
-def estimate_tokens(text: str) -> int:
-    """A conservative estimate of the tokens that a model counts for a text; needs no tokenizer.
-
-    Counted are pieces of up to four ASCII letters (two in capitals), up to two digits, each punctuation mark and line
-    break, pairs of Latin letters with accents, Greek and Cyrillic letters, each letter of other scripts (CJK), four for
-    three in Hangul and the scripts of India, and three for a character beyond the basic plane (emoji). Never less than
-    a quarter of the bytes in UTF-8, never less for more text. 0 for the empty text.
-
-    Measured against two byte-pair vocabularies (100k and 200k entries): 1.3 to 1.5 times the count for English, packs
-    and code, 1.0 to 4.2 times for eight other languages; only random letters cost more than estimated (0.5 times).
-    """
-    size = len(text.encode("utf-8", "surrogatepass"))
-    pieces = len(_piece.findall(text))
-    if size > len(text):
-        pieces += len(_dear.findall(text)) // 3 + 2 * len(_dearest.findall(text))
-    return max(pieces, -(-size // 4))
-
-
-def shorten(text: str, max_tokens: int) -> str:
-    """The longest beginning of a text that ends a sentence and is estimated at `max_tokens` or fewer; "" if none is."""
-    if len(text) <= 4 * max_tokens and estimate_tokens(text) <= max_tokens:
+def shorten(text: str, max_tokens: int, counter: TokenCounter = ESTIMATE) -> str:
+    """The longest beginning of a text that ends a sentence and counts `max_tokens` or fewer; "" if none is."""
+    most = counter.longest * max(0, max_tokens)
+    if len(text) <= most and counter.text(text).tokens <= max_tokens:
         return text
-    # No beginning of more than four characters a token can fit; the cut's own end is no sentence's.
-    cut = text[: 4 * max(0, max_tokens) + 1]
+    # No beginning of more characters can fit; the cut's own end is no sentence's.
+    cut = text[: most + 1]
     ends = [end for end in sentence_ends(cut) if end < len(cut)]
-    fitting = bisect_right(ends, max_tokens, key=lambda end: estimate_tokens(text[:end].rstrip()))
+    fitting = bisect_right(ends, max_tokens, key=lambda end: counter.text(text[:end].rstrip()).tokens)
     return text[: ends[fitting - 1]].rstrip() if fitting else ""
 
 
-def fit(items: Sequence[PackItem], budget_tokens: int, render: Render, omitted: Sequence[Omission] = ()) -> Fit:
+def fit(items: Sequence[PackItem], budget_tokens: int, scale: Scale, omitted: Sequence[Omission] = ()) -> Fit:
     """Pack the items, best first, into a budget that counts the serialized pack.
 
     An item that is too large is shortened at a sentence or left out, and packing goes on with the next: one large hit
@@ -106,7 +98,7 @@ def fit(items: Sequence[PackItem], budget_tokens: int, render: Render, omitted: 
         items: Best first.
         budget_tokens: At least 0. A budget below the empty pack's own size leaves all items out, and only then is the
             result larger than the budget.
-        render: What the budget is measured on.
+        scale: What the budget is measured on; it knows of `omitted`.
         omitted: What is already known to be left out; it stays first in the note.
 
     Raises:
@@ -114,59 +106,51 @@ def fit(items: Sequence[PackItem], budget_tokens: int, render: Render, omitted: 
     """
     if budget_tokens < 0:
         raise ValueError(f"a budget is at least 0 tokens, not {budget_tokens}")
-    packer = _Packer(items, budget_tokens, render, omitted)
-    for place, item in enumerate(items):
-        packer.add(place, item)
-    return packer.close()
+    packer = _Packer(len(items), budget_tokens, scale)
+    for item in items:
+        packer.add(item)
+    taken = {item.id for item in packer.taken}
+    left = (Omission(item.id, OMITTED_FOR_BUDGET) for item in items if item.id not in taken)
+    return Fit(tuple(packer.taken), (*omitted, *left), packer.tokens)
 
 
 class _Packer:
     """The pack as it grows."""
 
-    def __init__(self, items: Sequence[PackItem], budget: int, render: Render, omitted: Sequence[Omission]) -> None:
-        self._items, self._budget, self._render, self._known = items, budget, render, tuple(omitted)
-        self._taken: dict[int, PackItem] = {}
-        self._tokens = self._measure({})
-        self._empty = estimate_tokens(render((), ()))
+    def __init__(self, count: int, budget: int, scale: Scale) -> None:
+        self._count, self._budget, self._scale = count, budget, scale
+        self._weight = Tally(0)
+        self.taken: list[PackItem] = []
+        self.tokens = scale.pack((), self._weight, count)
+        self._empty = scale.pack((), self._weight, None)
 
-    def add(self, place: int, item: PackItem) -> None:
+    def add(self, item: PackItem) -> None:
         """Take the item whole, shortened, or not at all."""
-        room = self._budget - self._tokens
+        room = self._budget - self.tokens
         if room <= 0:
             return
-        # Rendering one item alone is cheap beside the whole pack, and tells most that can't fit.
-        bare = estimate_tokens(self._render((replace(item, text=""),), ())) - self._empty
-        if bare > room + _SLACK:
+        counter = self._scale.counter
+        if len(item.text) <= counter.longest * (room + _SLACK) and self._take(item) <= 0:
             return
-        if bare + estimate_tokens(item.text) <= room + _SLACK and self._take(place, item) <= 0:
-            return
-        self._take_shortened(place, item, room - bare + _SLACK // 2)
+        alone = replace(item, text="")
+        bare = self._scale.pack((alone,), self._scale.item(alone), None) - self._empty
+        if bare <= room + _SLACK:
+            self._take_shortened(item, room - bare + _SLACK // 2)
 
-    def close(self) -> Fit:
-        """The finished pack."""
-        omitted = self._omissions(self._taken)
-        return Fit(tuple(self._taken.values()), omitted, self._tokens)
-
-    def _take_shortened(self, place: int, item: PackItem, room: int) -> None:
+    def _take_shortened(self, item: PackItem, room: int) -> None:
+        counter = self._scale.counter
         for _ in range(_TRIES):
-            if room < SHORTEST or not (text := shorten(item.text, room)):
+            if room < SHORTEST or not (text := shorten(item.text, room, counter)):
                 return
-            excess = self._take(place, replace(item, text=text, shortened=text != item.text))
+            excess = self._take(replace(item, text=text, shortened=text != item.text))
             if excess <= 0:
                 return
-            room = min(room, estimate_tokens(text)) - excess
+            room = min(room, counter.text(text).tokens) - excess
 
-    def _take(self, place: int, item: PackItem) -> int:
+    def _take(self, item: PackItem) -> int:
         """Take the item if the pack with it is within the budget; answers by how much it would be over."""
-        taken = {**self._taken, place: item}
-        tokens = self._measure(taken)
+        taken, weight = [*self.taken, item], self._weight.plus(self._scale.item(item))
+        tokens = self._scale.pack(taken, weight, self._count - len(taken))
         if tokens <= self._budget:
-            self._taken, self._tokens = taken, tokens
+            self.taken, self._weight, self.tokens = taken, weight, tokens
         return tokens - self._budget
-
-    def _measure(self, taken: Mapping[int, PackItem]) -> int:
-        return estimate_tokens(self._render(tuple(taken.values()), self._omissions(taken)))
-
-    def _omissions(self, taken: Mapping[int, PackItem]) -> tuple[Omission, ...]:
-        left = (item for place, item in enumerate(self._items) if place not in taken)
-        return (*self._known, *(Omission(item.id, OMITTED_FOR_BUDGET) for item in left))

@@ -66,6 +66,23 @@ class BundledEmbedder:
             await self.open()
         return await self._batcher.submit(checked, self.identity.dimension)
 
+    async def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """The vectors of each text's tokens, one row a token, each of length 1.
+
+        The texts are run one after the other behind what the thread has to do already: a caller who is in a hurry
+        gives few at a time.
+
+        Raises:
+            EmbedderUnavailableError: The embedder can't serve now.
+            EmbedderDataError: A text can't be used.
+        """
+        checked = check_texts(texts)
+        if self._model is None:
+            await self.open()
+        if self._model is None or self._closed:
+            raise EmbedderUnavailableError("the embedder is closed")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._model.encode_tokens, checked)
+
     async def close(self) -> None:
         """End after the batch that is running; see `Embedder.close`."""
         self._closed = True

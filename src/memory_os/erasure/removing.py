@@ -17,7 +17,8 @@ from memory_os.storage.database import Transaction
 PLACES: Final = (
     *("memories", "memory_embeddings", "memory_sketches", "mentions", "extractions", "entities", "entity_names"),
     *("edges", "entity_links", "evidence", "memory_acts", "entity_acts", "memory_reviews", "corrections"),
-    *("sources", "passages", "passage_embeddings", "observations", "procedures", "outcomes"),
+    *("sources", "passages", "passage_embeddings", "token_vectors"),
+    *("observations", "procedures", "outcomes"),
     *("audit_contents", "audit_log", "retrievals", "retrieval_items", "retrieval_edges", "retrieval_feedback"),
     *("idempotency_keys", "outbox_events", "graph_verifications"),
 )

@@ -37,7 +37,7 @@ SELECT c.oid::regclass::text AS name, row_security_active(c.oid) AS hidden,
        has_table_privilege(c.oid, 'SELECT') AS readable,
        EXISTS (SELECT 1 FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'tenant_id') AS of_tenants,
        ARRAY(SELECT a.attname::text FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
-             WHERE a.attrelid = c.oid AND t.typname = 'vector') AS vectors
+             WHERE a.attrelid = c.oid AND t.typname IN ('vector', 'halfvec')) AS vectors
 FROM pg_class AS c
 WHERE c.relkind IN ('r', 'p', 'm', 'f') AND NOT c.relispartition AND c.relnamespace NOT IN (
     SELECT oid FROM pg_namespace WHERE nspname IN ('pg_catalog', 'information_schema', 'pg_toast'))

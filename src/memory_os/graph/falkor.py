@@ -19,12 +19,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Coroutine, Mapping, Sequence
-from itertools import islice
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
 from memory_os.graph.encoder import is_id, render_query
-from memory_os.graph.expansion import Neighbourhood, Reach, expand
+from memory_os.graph.expansion import LINK, Neighbourhood, Reach, expand
+from memory_os.graph.falkor_hubs import KnownHubs
 from memory_os.graph.falkor_pages import SCAN, ask_keys, ask_range, read_range, read_rows, read_scan
 from memory_os.graph.falkor_queries import EPOCH, INDEXED
 from memory_os.graph.falkor_reads import (
@@ -34,15 +35,14 @@ from memory_os.graph.falkor_reads import (
     MENTIONED,
     PAGE,
     TOP_ENTITIES,
-    ask_neighbours,
     ask_page,
     read_mentioned,
-    read_neighbours,
     read_pages,
     read_stats,
 )
 from memory_os.graph.falkor_replies import MissingGraphError, Reply
 from memory_os.graph.falkor_server import FalkorAddress, FalkorServer
+from memory_os.graph.falkor_walks import ask_declared, ask_derived, overflows, read_around, read_derived
 from memory_os.graph.falkor_writer import REMOVE, FalkorWriter
 from memory_os.graph.patches import normalise
 from memory_os.graph.port import (
@@ -64,6 +64,9 @@ from memory_os.graph.port import (
 )
 
 Result = TypeVar("Result")
+
+MOST_TENANTS = 10_000
+"""Tenants of which a process remembers which types of edges their graphs have, some 200 bytes each."""
 
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
@@ -93,6 +96,8 @@ class FalkorBackend:
         self._server = FalkorServer(address)
         self._writer = FalkorWriter(self._server)
         self._reads: set[asyncio.Task[Any]] = set()
+        self._declared: dict[UUID, tuple[str, ...]] = {}
+        self._hubs = KnownHubs()
 
     async def open(self) -> None:
         """Do nothing: the first call connects."""
@@ -139,15 +144,7 @@ class FalkorBackend:
         """
 
         async def neighbours(refs: Sequence[NodeRef], reach: Reach) -> Mapping[NodeRef, Neighbourhood]:
-            by_kind: dict[NodeKind, list[str]] = {}
-            for ref in filter(lambda ref: is_id(ref.id), refs):
-                by_kind.setdefault(ref.kind, []).append(ref.id)
-            asked = [ask_neighbours(kind, ids, reach, self._edge_types, as_of) for kind, ids in by_kind.items()]
-            replies = iter(await self._read(tenant_id, [query for queries in asked for query in queries]))
-            around: dict[NodeRef, Neighbourhood] = {}
-            for kind, queries in zip(by_kind, asked, strict=True):
-                around |= read_neighbours(kind, islice(replies, len(queries)))
-            return around
+            return await self._read_around(tenant_id, refs, reach, as_of)
 
         return await self._within(bounds.budget_ms, expand(neighbours, seeds, bounds))
 
@@ -220,6 +217,43 @@ class FalkorBackend:
             # The name's first brace makes it another slot of a cluster than the graph's, so it is a command of its
             # own.
             await self._server.command(REMOVE, f"telemetry{{{key}}}")
+
+    async def _read_around(
+        self, tenant_id: UUID, refs: Sequence[NodeRef], reach: Reach, as_of: int | None
+    ) -> Mapping[NodeRef, Neighbourhood]:
+        """Read neighbourhoods: derived and declared edges side by side, since the server runs queries on several cores.
+
+        Asking for the types that a graph has not got costs as much as for those that it has, so each process remembers
+        which ones a graph has. At the first hop they are looked up beside; where one is new, or nodes have very many
+        declared edges, those are asked for once more.
+        """
+        nodes: dict[NodeKind, list[str]] = {}
+        for ref in filter(lambda ref: is_id(ref.id), refs):
+            nodes.setdefault(ref.kind, []).append(ref.id)
+        types = self._declared.get(tenant_id, ())
+        asked = ask_derived(nodes, reach, partial(self._hubs.among, tenant_id))
+        found, replies = await asyncio.gather(
+            self._read(tenant_id, [asked.text] if asked.text else []),
+            self._read(tenant_id, ask_declared(nodes, types, as_of)),
+        )
+        derived = read_derived(asked, found)
+        self._hubs.remember(tenant_id, derived.new_hubs)
+        if reach.first:
+            present = self._note_declared(tenant_id, derived.types)
+            if not set(types).issuperset(present):
+                types = present
+                replies = await self._read(tenant_id, ask_declared(nodes, types, as_of))
+        if overflows(replies):
+            replies = await self._read(tenant_id, ask_declared(nodes, types, as_of, apart=True))
+        return read_around(reach, derived, replies)
+
+    def _note_declared(self, tenant_id: UUID, indexed: Sequence[str]) -> tuple[str, ...]:
+        """Remember the types of declared edges that a graph has had, in the order in which queries name them."""
+        present = tuple(sorted({*self._edge_types, LINK}.intersection(indexed)))
+        if len(self._declared) >= MOST_TENANTS:
+            self._declared.clear()
+        self._declared[tenant_id] = present
+        return present
 
     def _live(self, tenant_id: UUID) -> str:
         # The braces are a hash tag: a cluster keeps both graphs of a tenant on one node, as RENAME requires.

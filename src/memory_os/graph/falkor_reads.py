@@ -1,4 +1,4 @@
-"""The Cypher that reads: neighbourhoods, counts, dumps. Scalars only, bounded in the query, by GRAPH.RO_QUERY."""
+"""The Cypher that reads: mentions, counts, dumps. Scalars only, bounded in the query, by GRAPH.RO_QUERY."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 from memory_os.graph.encoder import render_query
-from memory_os.graph.expansion import CO_OCCURS, LINK, MENTIONS, Neighbourhood, Reach, normalise_weight
 from memory_os.graph.falkor_queries import KINDS, LABELS
 from memory_os.graph.falkor_replies import Reply
 from memory_os.graph.port import (
@@ -16,17 +15,12 @@ from memory_os.graph.port import (
     GraphStats,
     LinkEdge,
     MemoryNode,
-    NodeKind,
     NodeRef,
-    Step,
     TypedEdge,
 )
 
 PAGE = 5_000
 """Internal node ids in one page of a dump."""
-
-FEW = 100
-"""Edges up to which a node is ranked together with others."""
 
 IDS = 500
 """Ids asked for in one query (an IN list of 2,000 took 123 ms)."""
@@ -41,11 +35,6 @@ MENTIONED = (
     "UNWIND $ids AS id MATCH (m:Memory {id: id}) OPTIONAL MATCH (m)-[:MENTIONS]->(n:Entity) RETURN id, collect(n.id)"
 )
 
-_VALID = "((e.valid_from IS NULL OR e.valid_from <= $as_of) AND (e.valid_to IS NULL OR e.valid_to > $as_of))"
-_STEP = "[t, eid, forward, w, label, far, relationship]"
-# The order is that of `expansion.step_order`; texts compare by bytes there and here.
-_RANK = "ORDER BY w DESC, t, eid, label, far, forward DESC"
-
 _IN_PAGE = "WHERE ID(a) >= $first AND ID(a) < $first + $page RETURN "
 _MEMORIES = f"MATCH (a:Memory) {_IN_PAGE} a.id, a.label, a.status, a.version, a.valid_from, a.valid_to, a.user_id"
 _ENTITIES = f"MATCH (a:Entity) {_IN_PAGE} a.id, a.name, a.type, a.strength, a.declared"
@@ -56,69 +45,6 @@ _LINKS = (
     f"MATCH (a:Entity)-[e:LINK]->(b) {_IN_PAGE} "
     "e.id, a.id, labels(b)[0], b.id, e.relationship, e.confidence, e.valid_from, e.valid_to"
 )
-
-
-def ask_neighbours(
-    kind: NodeKind, ids: Sequence[str], reach: Reach, edge_types: Iterable[str], as_of: int | None
-) -> list[str]:
-    """Ask for the neighbourhoods of nodes of one kind; `read_neighbours` reads each of the answers.
-
-    Nodes with few edges are ranked all at once. Those with many are taken one by one, where a LIMIT bounds the edges of
-    each family that are looked at, and the ranking keeps no more than it returns. (48 entities with 20 edges each: 5
-    ms, and one by one 26 ms; 3,000 edges at one node: 16 ms, and by itself 2 ms.)
-    """
-    parameters = {"ids": ids, "few": FEW, "limit": reach.limit, "scan": reach.scan, "as_of": as_of}
-    node = f"UNWIND $ids AS id MATCH (n:{LABELS[kind]} {{id: id}}) WITH id, n, indegree(n) + outdegree(n) AS degree "
-    valid = "" if as_of is None else f"WHERE type(e) <> '{LINK}' OR {_VALID} "
-    few = (
-        f"{node}WHERE degree <= $few MATCH (n)-[e]-(m) {valid}"
-        "WITH id, degree, type(e) AS t, e.id AS eid, startNode(e) = n AS forward, "
-        "coalesce(e.weight, e.confidence) AS w, "
-        f"labels(m)[0] AS label, m.id AS far, e.relationship AS relationship {_RANK} "
-        f"WITH id, degree, CASE WHEN t IN ['{MENTIONS}', '{CO_OCCURS}', '{LINK}'] THEN t ELSE '' END AS family, "
-        f"collect({_STEP})[..$limit] AS steps RETURN id, degree, steps"
-    )
-    families = [
-        _family("MENTIONS", "e.weight"),
-        _family("CO_OCCURS", "e.weight"),
-        _family(LINK, "e.confidence", "" if as_of is None else f"WHERE {_VALID} "),
-        _family("|".join(sorted(edge_types)), "coalesce(e.weight, e.confidence)"),
-    ]
-    many = (
-        f"{node}WHERE degree > $few CALL {{ {' UNION ALL '.join(families)} }} "
-        f"WITH id, degree, collect({_STEP}) AS steps RETURN id, degree, steps"
-    )
-    return [render_query(text, parameters) for text in (few, many)]
-
-
-def _family(types: str, weight: str, where: str = "") -> str:
-    return (
-        f"WITH n MATCH (n)-[e:{types}]-(m) {where}WITH n, e, m LIMIT $scan "
-        f"WITH type(e) AS t, e.id AS eid, startNode(e) = n AS forward, {weight} AS w, labels(m)[0] AS label, "
-        f"m.id AS far, e.relationship AS relationship {_RANK} LIMIT $limit "
-        "RETURN t, eid, forward, w, label, far, relationship"
-    )
-
-
-def read_neighbours(kind: NodeKind, replies: Iterable[Reply]) -> dict[NodeRef, Neighbourhood]:
-    """Read the answers to `ask_neighbours`; a node without edges is not among them."""
-    degrees: dict[NodeRef, int] = {}
-    found: dict[NodeRef, list[Step]] = {}
-    for near, degree, steps in chain.from_iterable(replies):
-        ref = NodeRef(kind, near)
-        degrees[ref] = degree
-        found.setdefault(ref, []).extend(
-            Step(
-                type=edge_type,
-                edge_id=edge_id,
-                forward=forward,
-                weight=normalise_weight(edge_type, weight),
-                node=NodeRef(KINDS[label], far),
-                relationship=relationship,
-            )
-            for edge_type, edge_id, forward, weight, label, far, relationship in steps
-        )
-    return {ref: Neighbourhood(degree, found[ref]) for ref, degree in degrees.items()}
 
 
 def read_mentioned(replies: Iterable[Reply]) -> dict[str, frozenset[str]]:

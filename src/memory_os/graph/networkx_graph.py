@@ -14,7 +14,19 @@ from typing import Any, TypeVar
 import msgspec
 import networkx as nx
 
-from memory_os.graph.expansion import CO_OCCURS, LINK, MENTIONS, Neighbourhood, Reach, normalise_weight, step_order
+from memory_os.graph.expansion import (
+    CO_OCCURS,
+    HUB,
+    LINK,
+    MENTIONS,
+    SCAN,
+    Edge,
+    Neighbourhood,
+    Reach,
+    neighbourhood,
+    normalise_weight,
+    strongest_edges,
+)
 from memory_os.graph.port import (
     STRONGEST,
     CoOccurrence,
@@ -27,17 +39,13 @@ from memory_os.graph.port import (
     Mention,
     NodeKind,
     NodeRef,
-    Step,
     TypedEdge,
 )
-
-_FAMILIES = frozenset({MENTIONS, CO_OCCURS, LINK})
-"""Edges that are ranked among their own; the typed edges are a family together."""
 
 Values = Mapping[str, Any]
 EdgeRow = Mention | CoOccurrence | TypedEdge | LinkEdge
 Row = TypeVar("Row", EntityNode, MemoryNode)
-Edge = TypeVar("Edge", Mention, CoOccurrence, TypedEdge, LinkEdge)
+EdgeKind = TypeVar("EdgeKind", Mention, CoOccurrence, TypedEdge, LinkEdge)
 
 
 class PropertyGraph:
@@ -95,20 +103,22 @@ class PropertyGraph:
         }
 
     def neighbourhood(self, ref: NodeRef, reach: Reach, as_of: int | None) -> Neighbourhood | None:
-        """The strongest edges around a node, family by family; None where there is no such node."""
+        """The edges around a node that a hop wants, family by family; None where there is no such node."""
         node = f"{ref.kind}:{ref.id}"
         if node not in self._graph:
             return None
-        families: dict[str, list[tuple[float, Step]]] = {}
+        rooms = {
+            MENTIONS: (SCAN if reach.first else HUB + 1) * reach.wants_mentions(ref.kind),
+            CO_OCCURS: (HUB + 1) * reach.wants_stations,
+        }
+        families: dict[str, list[Edge]] = {"": [], MENTIONS: [], CO_OCCURS: []}
         for far, forward, edge in self._around(node):
-            family = families.setdefault(edge["type"] if edge["type"] in _FAMILIES else "", [])
-            if len(family) < reach.scan and _is_valid(edge, as_of):
-                family.append((_weight(edge), self._step(far, forward, edge)))
-        strongest = [
-            nsmallest(reach.limit, family, key=lambda ranked: (-ranked[0], step_order(ranked[1])))
-            for family in families.values()
-        ]
-        return Neighbourhood(self._graph.degree(node), [step for family in strongest for _, step in family])
+            kind = edge["type"] if edge["type"] in rooms else ""
+            if len(families[kind]) < rooms.get(kind, SCAN) and far != node and _is_valid(edge, as_of):
+                families[kind].append(self._edge(far, forward, edge))
+        mentions, pairs = families[MENTIONS], families[CO_OCCURS]
+        strongest = strongest_edges(mentions) if reach.first else mentions
+        return neighbourhood(reach, (len(mentions), strongest), (len(pairs), pairs), families[""])
 
     def stats(self) -> GraphStats:
         """Counts and the strongest entities."""
@@ -174,7 +184,7 @@ class PropertyGraph:
         ends = self._places.get(key)
         return None if ends is None else self._row(*ends, key, self._graph.edges[(*ends, key)])
 
-    def _rows(self, kind: type[Edge]) -> Iterator[Edge]:
+    def _rows(self, kind: type[EdgeKind]) -> Iterator[EdgeKind]:
         rows = (self._row(*edge) for edge in self._graph.edges(keys=True, data=True))
         return (row for row in rows if isinstance(row, kind))
 
@@ -278,15 +288,10 @@ class PropertyGraph:
         for far, _, edge in self._graph.in_edges(node, data=True):
             yield far, False, edge
 
-    def _step(self, far: str, forward: bool, edge: Values) -> Step:
-        return Step(
-            type=edge["type"],
-            edge_id=edge.get("id"),
-            forward=forward,
-            weight=normalise_weight(edge["type"], _weight(edge)),
-            node=self._ref(far),
-            relationship=edge.get("relationship"),
-        )
+    def _edge(self, far: str, forward: bool, edge: Values) -> Edge:
+        end = self._ref(far)
+        weight = normalise_weight(edge["type"], _weight(edge))
+        return Edge(weight, edge["type"], edge.get("id"), forward, end.kind, end.id, edge.get("relationship"))
 
     def _ref(self, node: str) -> NodeRef:
         values = self._graph.nodes[node]

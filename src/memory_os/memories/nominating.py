@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_os.domain.audiences import Audience
-from memory_os.domain.gate.judging import Aliases, Judgement, Statement, Thresholds, judge, lexically_near
+from memory_os.domain.gate.judging import (
+    Aliases,
+    Judgement,
+    Statement,
+    Thresholds,
+    judge,
+    lexically_near,
+    of_one_property,
+)
 from memory_os.domain.naming import name_groups
 from memory_os.memories.exact_keys import exact_key_of
 from memory_os.memories.model import Memory, MemoryDraft
@@ -34,6 +42,12 @@ WIDER = (NEAREST, NEAREST, 4 * NEAREST)
 
 JUDGED = 3
 """Candidates that the guard looks at, the most similar first, until one says the same."""
+
+READ = 12
+"""The most similar ones that are read: beyond `JUDGED`, those that name a value of the same property are judged, too.
+
+Where many things are told in the same words, the former value of this one is not among the three most similar.
+"""
 
 LONGEST = 4_000
 """Characters of the longest text that the guard compares; a longer one merges only with its equal."""
@@ -90,7 +104,7 @@ class Nominations:
         for most in WIDER:
             near = [] if vectors is None else await sketches.nearest(tx, scope, model, vectors, most)
             rows = await self._read_candidates(tx, scope, near)
-            short = [ids for n, ids in enumerate(near, start=1) if _count_near(rows, n) < min(2 * JUDGED, len(ids))]
+            short = [ids for n, ids in enumerate(near, start=1) if _count_near(rows, n) < min(READ, len(ids))]
             asked = [ident for ids in short for ident in ids]
             if not asked or not await sketches.forget_gone(tx, scope, model, asked):
                 break
@@ -113,7 +127,7 @@ class Nominations:
                 "model": self._embedded.identity.model,
                 "near_n": [n for n, _ in pairs],
                 "near_ids": [ident for _, ident in pairs],
-                "judged": JUDGED,
+                "read": READ,
                 "keys": [key.hex() for key in self.keys],
                 "subjects": [draft.subject for draft in self._drafts],
                 "properties": [draft.property for draft in self._drafts],
@@ -132,13 +146,18 @@ class Nominations:
         candidates = [*self._stored.get(index, ()), *self._beside(index, earlier)]
         candidates.sort(key=lambda found: (not found.exact, -(found.similarity or 0.0)))
         new, nominees = self._memories[index], []
-        for found in candidates[:JUDGED]:
+        for found in self._worth_judging(candidates, new):
             verdict = self._verdict(found, new)
             if verdict.verdict != "distinct":
                 nominees.append(Nominee(found.memory, found.similarity, self._tier(found), verdict))
             if verdict.verdict == "merge":
                 break
         return nominees
+
+    def _worth_judging(self, candidates: Sequence[_Candidate], new: Memory) -> list[_Candidate]:
+        """The most similar ones, and those of the others that name a value of the same property."""
+        others = [found for found in candidates[JUDGED:] if of_one_property(found.memory.text, new.text, self._aliases)]
+        return [*candidates[:JUDGED], *others]
 
     def _verdict(self, found: _Candidate, new: Memory) -> Judgement:
         if found.exact:

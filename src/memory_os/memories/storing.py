@@ -22,7 +22,7 @@ from memory_os.memories.model import DraftEdge, Memory, MemoryDraft, NodeAddress
 from memory_os.memories.nominating import key_of_draft
 from memory_os.memories.reading import existing_memories
 from memory_os.memories.reviewing import ask_for_review
-from memory_os.memories.superseding import supersede
+from memory_os.memories.superseding import Superseded, supersede
 from memory_os.memories.writing import Embedded, store_memories
 from memory_os.outbox.events import Outbox
 from memory_os.sources.evidence import insert_evidence, note_widening, support_memory
@@ -219,11 +219,7 @@ class Storing:
             if filed.superseded is None and filed.superseded_by is None:
                 return False
             answer.memory, answer.act_id, position = filed.memory, filed.act_id, filed.position
-        elif decision.verdict in WORDS and not _is_settled(decision.decider.memory):
-            old, new = decision.decider.memory, memory
-            if _begins(new) < _begins(old) and new.valid_from is not None:
-                old, new = new, old  # history that arrives late
-            done = await supersede(self.tx, self.outbox, self.principal, old, new, self.request_id)
+        elif done := await self._supersede_one(memory, decision):
             answer.memory = done.new if done.new.id == memory.id else done.old
             answer.act_id, position = done.act_id, done.position
         else:
@@ -231,6 +227,18 @@ class Storing:
         answer.outcome, answer.rule = "superseded", decision.rule
         answer.position = self.position = max(self.position, position)
         return True
+
+    async def _supersede_one(self, memory: Memory, decision: Decision) -> Superseded | None:
+        """Let a memory supersede the first nominee that it may: of a batch, one may have been superseded just now."""
+        for nominee in decision.nominees:
+            if nominee.judgement.verdict not in WORDS or _is_settled(nominee.memory):
+                continue
+            old, new = nominee.memory, memory
+            if _begins(new) < _begins(old) and new.valid_from is not None:
+                old, new = new, old  # history that arrives late
+            with suppress(ConflictError, InvalidInputError):
+                return await supersede(self.tx, self.outbox, self.principal, old, new, self.request_id)
+        return None
 
 
 def _begins(memory: Memory) -> datetime:

@@ -22,7 +22,7 @@ from memory_os.memories.ownership import check_own
 from memory_os.memories.reading import existing_memories, get_memory
 from memory_os.memories.retying import take_ties_back
 from memory_os.memories.reviewing import reopen_reviews
-from memory_os.memories.states import enter_scopes, lock_memories, put_states
+from memory_os.memories.states import enter_scopes, lock_memories, put_states, state_of
 from memory_os.memories.unmerging import unmerge
 from memory_os.outbox.events import NewEvent, Outbox
 from memory_os.sources.evidence import drop_evidence
@@ -73,7 +73,7 @@ async def undo_act(
     if act["kind"] != "dispute" and act["memory_id"] in seen:  # anybody who writes may dispute, and take that back
         check_own(principal, seen[act["memory_id"]])
     await enter_scopes(tx, [memory.user_id for memory in seen.values()])
-    await _lock(tx, ids, act["at"])
+    rows = await _lock(tx, ids, act["at"])
     act = await get_act(tx, memory_id, act_id, lock=True)
     _check_not_undone(act)
     if not is_draft_merge(act):
@@ -89,14 +89,15 @@ async def undo_act(
         act["memory_id"],
         other_id=act["other_id"],
         detail=detail,
+        before={"memories": [{**state_of(row), "confidence": row["confidence"]} for row in rows]},
         request_id=request_id,
     )
     await record(tx, principal, "memory.undo", "memory", act["memory_id"], detail, request_id)
     return ActedMemory(await get_memory(tx, memory_id), undo_id, await outbox.enqueue(tx, events, request_id))
 
 
-async def _lock(tx: Transaction, ids: Collection[UUID], since: datetime) -> None:
-    """Lock the memories of an act; one that was stored after it has only the id of one that is gone."""
+async def _lock(tx: Transaction, ids: Collection[UUID], since: datetime) -> list[RowMapping]:
+    """Lock the memories of an act and give their rows; one stored after it has only the id of one that is gone."""
     try:
         rows = await lock_memories(tx, ids)
     except NotFoundError:
@@ -105,6 +106,7 @@ async def _lock(tx: Transaction, ids: Collection[UUID], since: datetime) -> None
         raise ConflictError(
             "the other memory of this act was deleted, or is not yours to see: restore this one instead"
         )
+    return list(rows.values())
 
 
 def is_draft_merge(act: RowMapping) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -19,6 +19,9 @@ LAG_LIMIT: Final = 10_000
 """Events counted at most."""
 
 
+_END_OF_TIME: Final = datetime.max.replace(tzinfo=UTC)
+
+
 class Ref(NamedTuple):
     """Address of a record that a retrieval may show."""
 
@@ -28,10 +31,19 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The time asked about (None: now, by the database's clock), and whether what is past is wanted too."""
+    """The time asked about (None: now, by the database's clock), and whether what is past is wanted too.
+
+    `believed_at` asks what was believed at an earlier moment; where no other time is asked about, `as_of` is that, too.
+    """
 
     as_of: datetime | None
     history: bool
+    believed_at: datetime | None = None
+
+    @property
+    def searched(self) -> Window:
+        """What the arms look through: of an earlier belief everything, since the rows of today don't tell what held."""
+        return self if self.believed_at is None else Window(_END_OF_TIME, history=True)
 
 
 @dataclass(frozen=True, slots=True)

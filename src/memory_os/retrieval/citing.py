@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -30,12 +31,13 @@ class Origins:
         ]
 
 
-async def cite(tx: Transaction, refs: Iterable[Ref]) -> Origins:
+async def cite(tx: Transaction, refs: Iterable[Ref], believed_at: datetime | None = None) -> Origins:
     """Look up where memories and passages come from, in the unit of work that read them.
 
     Args:
         tx: The unit of work, in the reader's scope.
         refs: Records that this reader sees, of any type.
+        believed_at: When the evidence must have been on record, and not withdrawn; now by default.
     """
     ids: dict[str, list[UUID]] = {"memory": [], "passage": []}
     for ref in refs:
@@ -43,7 +45,12 @@ async def cite(tx: Transaction, refs: Iterable[Ref]) -> Origins:
             ids[ref.type].append(ref.id)
     if not any(ids.values()):
         return Origins({}, {})
-    given = {"tenant_id": tx.tenant_id, "memories": ids["memory"], "passages": ids["passage"]}
+    given = {
+        "tenant_id": tx.tenant_id,
+        "memories": ids["memory"],
+        "passages": ids["passage"],
+        "believed_at": believed_at,
+    }
     sources: dict[Ref, PackSource] = {}
     stated: dict[UUID, set[UUID]] = defaultdict(set)
     for row in await tx.hot("cite_records", given):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import prod
@@ -11,23 +11,24 @@ from typing import Final
 from uuid import UUID
 
 from memory_os.domain.labels import LABELS
-from memory_os.domain.ranking import boost, confidence_boost, min_max_fusion, recency_boost, reinforcement_boost
-from memory_os.retrieval.arms import ARM_LIMIT, Ref
+from memory_os.domain.ranking import (
+    boost,
+    confidence_boost,
+    recency_boost,
+    reciprocal_rank_fusion,
+    reinforcement_boost,
+)
+from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
-from memory_os.retrieval.model import PackSource
+from memory_os.retrieval.model import Fusion, PackSource
 from memory_os.retrieval.trails import Trail
-from memory_os.retrieval.vectors import SIMILARITY_FLOOR
+from memory_os.retrieval.weighing import Weights
 
-ARM_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"vector": 1.0, "text": 1.0, "graph": 0.6})
-"""What each arm counts in the fusion. The graph brings context rather than answers. Ours; not tuned."""
+GRAPH: Final = 0.3
+"""What the graph's best trail adds to a record's relevance (0..1.2)."""
 
-_FLOOR: Final = Ref("memory", UUID(int=0))
-"""Stands for the floor of an arm that found fewer than `ARM_LIMIT`: its scale begins there, since the last of a few
-hits is not worth nothing. A full arm's scale begins at its weakest hit. Recall@10 on two of LoCoMo's development
-conversations (390 questions, turns, no graph): 69.4; every arm from its floor 64.7; every arm from its weakest 69.8.
-"""
-
-_FLOORS: Final[Mapping[str, float]] = MappingProxyType({"vector": SIMILARITY_FLOOR, "text": 0.0, "graph": 0.0})
+RANK_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"vector": 1.0, "text": 1.0, "graph": 0.6})
+"""What each arm counts where ranks are fused. The graph brings context rather than answers. Ours; not tuned."""
 
 DECIMALS: Final = 6
 
@@ -48,29 +49,37 @@ class Candidate:
     stated_by: frozenset[UUID] = frozenset()
 
 
-def fuse(
-    vector: Mapping[Ref, float], words: Mapping[Ref, float], trails: list[Trail], hydrated: Hydrated, now: datetime
-) -> list[Candidate]:
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """What each arm found, best first."""
+
+    words: Mapping[Ref, float]
+    vector: Mapping[Ref, float]
+    trails: Sequence[Trail]
+
+    def by_name(self) -> dict[str, Mapping[Ref, float]]:
+        """Scores by the arm's name."""
+        return {"vector": self.vector, "text": self.words, "graph": {trail.ref: trail.score for trail in self.trails}}
+
+
+def fuse(arms: Arms, weights: Weights, hydrated: Hydrated, now: datetime, fusion: Fusion = "scores") -> list[Candidate]:
     """Candidates, best first, ties by id.
 
-    The default is the weighted sum of min-max scores: over all of LoCoMo's development turns its recall@10 was 66.8
-    with BM25 and MiniLM, that of reciprocal rank fusion 55.7 (k = 60) or 65.8 (k = 10).
-
     Args:
-        vector: Similarities, best first.
-        words: Text ranks, best first.
-        trails: What the graph led to, best first.
+        arms: What each arm found.
+        weights: What everything that may be an answer is worth.
         hydrated: What the reader may see; anything else is dropped.
         now: The time asked about, from which ages are counted.
+        fusion: By scores (the default, better on all development data), or by ranks.
     """
-    by_ref = {trail.ref: trail for trail in trails}
-    arms = {"vector": vector, "text": words, "graph": {trail.ref: trail.score for trail in trails}}
+    by_ref = {trail.ref: trail for trail in arms.trails}
     seen: dict[str, dict[Ref, float]] = {
-        name: {ref: score for ref, score in hits.items() if (record := hydrated.record(ref)) and record.declared}
-        for name, hits in arms.items()
+        name: {ref: score for ref, score in hits.items() if _answers(hydrated, ref)}
+        for name, hits in arms.by_name().items()
     }
     ranks = {name: {ref: rank for rank, ref in enumerate(hits, start=1)} for name, hits in seen.items()}
-    records = {ref: record for hits in seen.values() for ref in hits if (record := hydrated.record(ref))}
+    fused = _by_ranks(seen) if fusion == "ranks" else _by_scores(weights, seen["graph"], hydrated)
+    records = {ref: record for ref in fused if (record := hydrated.record(ref))}
     factors = {ref: _factor(record, by_ref.get(ref), now) for ref, record in records.items()}
     return [
         Candidate(
@@ -80,18 +89,25 @@ def fuse(
             scores={name: round(hits[ref], DECIMALS) for name, hits in seen.items() if ref in hits},
             trail=by_ref.get(ref),
         )
-        for ref, score in boost(min_max_fusion(_scaled(seen), ARM_WEIGHTS), factors)
-        if ref != _FLOOR
+        for ref, score in boost(fused.items(), factors)
     ]
 
 
-def _scaled(arms: Mapping[str, Mapping[Ref, float]]) -> dict[str, dict[Ref, float]]:
-    """The arms' scores with what their scales begin at."""
-    return {
-        name: dict(hits) if len(hits) >= ARM_LIMIT else {**hits, _FLOOR: _FLOORS[name]}
-        for name, hits in arms.items()
-        if hits
-    }
+def _answers(hydrated: Hydrated, ref: Ref) -> bool:
+    record = hydrated.record(ref)
+    return record is not None and record.declared
+
+
+def _by_scores(weights: Weights, trails: Mapping[Ref, float], hydrated: Hydrated) -> dict[Ref, float]:
+    fused = {ref: score for ref, score in weights.relevance().items() if _answers(hydrated, ref)}
+    strongest = max(trails.values(), default=0.0)
+    for ref, score in trails.items():
+        fused[ref] = fused.get(ref, 0.0) + GRAPH * score / strongest
+    return fused
+
+
+def _by_ranks(seen: Mapping[str, Mapping[Ref, float]]) -> dict[Ref, float]:
+    return dict(reciprocal_rank_fusion({name: list(hits) for name, hits in seen.items()}, weights=RANK_WEIGHTS))
 
 
 def _factor(record: Record, trail: Trail | None, now: datetime) -> float:

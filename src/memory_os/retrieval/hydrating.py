@@ -41,7 +41,8 @@ class Record:
 class Hydrated:
     """What a reader may see: records by graph node, the steps that hold, and contradictions between memories.
 
-    `edges` are the visible typed edges with how often each was co-referenced.
+    `edges` are the visible typed edges with how often each was co-referenced. `rewritten` are memories that said
+    something else at the moment asked about: what they mention now, they need not have mentioned then.
     """
 
     records: Mapping[NodeRef, Record]
@@ -49,6 +50,7 @@ class Hydrated:
     links: frozenset[str]
     pairs: frozenset[tuple[str, str]]
     contradictions: Sequence[tuple[UUID, UUID]]
+    rewritten: frozenset[NodeRef] = frozenset()
 
     def record(self, ref: Ref) -> Record | None:
         """The record of that address, or None where the reader may not see it."""
@@ -67,7 +69,7 @@ class Hydrated:
 
     def _holds(self, start: NodeRef, step: Step) -> bool:
         if step.type == MENTIONS:
-            return True  # it is part of the memory at one of its ends
+            return self.rewritten.isdisjoint((start, step.node))  # it is part of the memory at one of its ends
         if step.type == CO_OCCURS:
             return pair_of(start, step) in self.pairs
         return step.edge_id in (self.links if step.type == LINK else self.edges)
@@ -88,14 +90,21 @@ async def hydrate(tx: Transaction, refs: Iterable[Ref], paths: Sequence[Path], w
         paths: Paths that were found.
         window: The time asked about.
     """
-    ids = _ids_by_kind(refs, paths)
+    ids = ids_by_kind(refs, paths)
     rows = await tx.hot("hydrate_records", {"tenant_id": tx.tenant_id, **_moment(window), **ids})
-    records = {node_of(record.ref): record for record in map(_record_of, rows)}
+    steps = await tx.hot("check_steps", {"tenant_id": tx.tenant_id, **_moment(window), **steps_of(paths), **ids})
+    return assemble(map(record_of, rows), steps)
+
+
+def assemble(
+    records: Iterable[Record], steps: Iterable[Mapping[str, Any]], rewritten: frozenset[NodeRef] = frozenset()
+) -> Hydrated:
+    """What a reader may see, from records and the rows of steps that hold."""
     edges: dict[str, int] = {}
     links: set[str] = set()
     pairs: set[tuple[str, str]] = set()
     contradictions: list[tuple[UUID, UUID]] = []
-    for row in await tx.hot("check_steps", {"tenant_id": tx.tenant_id, **_moment(window), **_steps(paths), **ids}):
+    for row in steps:
         if row["kind"] == "edge":
             edges[row["key"]] = row["co_reference_count"]
         elif row["kind"] == "link":
@@ -106,14 +115,16 @@ async def hydrate(tx: Transaction, refs: Iterable[Ref], paths: Sequence[Path], w
                 pairs.add((first, second))
             else:
                 contradictions.append((UUID(first), UUID(second)))
-    return Hydrated(records, edges, frozenset(links), frozenset(pairs), sorted(contradictions))
+    by_node = {node_of(record.ref): record for record in records}
+    return Hydrated(by_node, edges, frozenset(links), frozenset(pairs), sorted(contradictions), rewritten)
 
 
 def _moment(window: Window) -> dict[str, Any]:
     return {"as_of": window.as_of, "history": window.history}
 
 
-def _ids_by_kind(refs: Iterable[Ref], paths: Sequence[Path]) -> dict[str, list[UUID]]:
+def ids_by_kind(refs: Iterable[Ref], paths: Sequence[Path]) -> dict[str, list[UUID]]:
+    """The ids of records and of the nodes of paths, by the parameter that statements take them in."""
     nodes = {node_of(ref) for ref in refs}
     for path in paths:
         nodes |= {path.seed, *(step.node for step in path.steps)}
@@ -124,7 +135,8 @@ def _ids_by_kind(refs: Iterable[Ref], paths: Sequence[Path]) -> dict[str, list[U
     return ids
 
 
-def _steps(paths: Sequence[Path]) -> dict[str, list[UUID]]:
+def steps_of(paths: Sequence[Path]) -> dict[str, list[UUID]]:
+    """The ids of what paths go over, by the parameter that statements take them in."""
     edges: set[UUID] = set()
     links: set[UUID] = set()
     pairs: set[tuple[str, str]] = set()
@@ -144,7 +156,8 @@ def _steps(paths: Sequence[Path]) -> dict[str, list[UUID]]:
     }
 
 
-def _record_of(row: Mapping[str, Any]) -> Record:
+def record_of(row: Mapping[str, Any]) -> Record:
+    """A record from its row."""
     return Record(
         ref=Ref(row["type"], row["id"]),
         label=row["label"],

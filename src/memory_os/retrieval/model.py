@@ -20,8 +20,9 @@ MOST_RECORDS = 50
 """Records in one pack at most."""
 
 RecordType = Literal["memory", "observation", "procedure", "outcome", "entity", "passage", "source"]
-ArmName = Literal["vector", "text", "graph"]
+ArmName = Literal["vector", "text", "graph", "rerank"]
 Format = Literal["json", "markdown"]
+Fusion = Literal["scores", "ranks"]
 GraphStateName = Literal["current", "lagging", "degraded", "off"]
 
 Query = Annotated[
@@ -59,7 +60,15 @@ class RetrievalRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
     query: Query
     user_id: UserId | None = None
-    as_of: Annotated[Moment | None, Meta(description="What held then; now by default.")] = None
+    as_of: Annotated[
+        Moment | None, Meta(description="What held then; by default now, or `believed_at` where that is given.")
+    ] = None
+    believed_at: Annotated[
+        Moment | None,
+        Meta(
+            description="What memory held to be true then: the records as they stood at that moment; not a future one."
+        ),
+    ] = None
     include: Annotated[
         list[Literal["history"]],
         Meta(max_length=1, description="`history` brings superseded, expired, archived and retracted ones too."),
@@ -74,6 +83,16 @@ class RetrievalRequest(Struct, forbid_unknown_fields=True, frozen=True):
         ),
     ] = 4_000
     arms: Arms = Arms()
+    fusion: Annotated[
+        Fusion,
+        Meta(description="How the arms become one order: by what their scores say together, or by their ranks (RRF)."),
+    ] = "scores"
+    rerank: Annotated[
+        bool | None,
+        Meta(
+            description="Whether the best records are ranked anew; by default wherever the service offers it (RERANK)."
+        ),
+    ] = None
     conversation_id: Key | None = None
     wait_for: Position | None = None
     timeout_ms: Annotated[int, Meta(ge=0, le=WAIT_MS, description="How long to wait for it.")] = 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +24,70 @@ but the cooking facts would be lost. For models whose cosines are all high it is
 """
 
 
+REACHES: Final = (100, 1_000, 10_000)
+"""How many vectors are taken from a large tenant's index: twice the arm's limit, and more as long as too few of them
+are of records in force."""
+
+_SLACK: Final = 0.01
+"""Cosine by which half precision and the loose order of the index may err: they do by 0.001."""
+
+
 async def search_vectors(
     tx: Transaction, identity: EmbedderIdentity, vector: NDArray[np.float32], window: Window
 ) -> dict[Ref, float]:
     """The nearest memories and passages with their cosine similarity, nearest first.
 
+    What lies in the index of a large tenant is found approximately, everything else exactly; similarities are exact.
+    Until the end of the transaction, prepared statements keep their plans.
+
     Raises:
         ValueError: If the vector is not of the model's dimension; it must not reach the database.
     """
+    given = {
+        **_given(tx, identity, vector),
+        "user_id": tx.scope.user_id,
+        "as_of": window.as_of,
+        "history": window.history,
+        "floor": SIMILARITY_FLOOR,
+        "limit": ARM_LIMIT,
+    }
+    await tx.hot("enter_vector_search")
+    for reach in REACHES:
+        rows = await tx.hot("search_vectors", {**given, "reach": reach})
+        if _is_enough(rows[0]):
+            return _hits(rows)
+        if rows[0]["given"] < reach:
+            break
+    return _hits(await tx.hot("search_all_vectors", given))
+
+
+async def similarities(
+    tx: Transaction, identity: EmbedderIdentity, vector: NDArray[np.float32], passage_ids: Collection[UUID]
+) -> dict[UUID, float]:
+    """The cosine similarity of passages to a vector; without those that have no vector, or that the reader may not see.
+
+    Raises:
+        ValueError: If the vector is not of the model's dimension.
+    """
+    if not passage_ids:
+        return {}
+    rows = await tx.hot("similarities", {**_given(tx, identity, vector), "ids": list(passage_ids)})
+    return {row["id"]: float(row["similarity"]) for row in rows}
+
+
+def _given(tx: Transaction, identity: EmbedderIdentity, vector: NDArray[np.float32]) -> dict[str, Any]:
+    """What every statement about a vector is given."""
     if vector.shape != (identity.dimension,):
         raise ValueError(f"a query vector of shape {vector.shape} for a model of dimension {identity.dimension}")
-    rows = await tx.hot(
-        "search_vectors",
-        {
-            "tenant_id": tx.tenant_id,
-            "vector": vector_literal(vector),
-            "model": identity.model,
-            "as_of": window.as_of,
-            "history": window.history,
-            "floor": SIMILARITY_FLOOR,
-            "limit": ARM_LIMIT,
-        },
-    )
-    return {Ref(row["type"], row["id"]): float(row["similarity"]) for row in rows}
+    return {"tenant_id": tx.tenant_id, "vector": vector_literal(vector), "model": identity.model}
+
+
+def _is_enough(row: Mapping[str, Any]) -> bool:
+    """Whether more from the index would change nothing: there is none, or it gave enough, or all above the floor."""
+    if not row["given"] or row["shown"] >= ARM_LIMIT:
+        return True
+    return bool(row["farthest"] > 1 - SIMILARITY_FLOOR + _SLACK)
+
+
+def _hits(rows: Sequence[Mapping[str, Any]]) -> dict[Ref, float]:
+    return {Ref(row["type"], row["id"]): float(row["similarity"]) for row in rows if row["id"] is not None}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from typing import Final
 from uuid import UUID
 
@@ -24,32 +24,42 @@ BUDGET_MS: Final = 150
 _GRACE_S: Final = 0.1
 """What a backend may take beyond its budget to notice that it is over."""
 
-SPARE_PATHS: Final = 4
+SPARE_PATHS: Final = 3
 """Paths asked for, for each one wanted: some lead through what this reader may not see, and fall away."""
 
-SEEDS: Final = 8
-"""Hits of each arm that the walk starts from, beside the named entities."""
+NAMED: Final = 6
+"""Entities of the question that the walk starts from, the first ones."""
+
+SEEDS: Final = 6
+"""Hits that the walk starts from beside them. On multi-hop questions five were best, and more added nothing."""
 
 _NAMED_WEIGHT: Final = 1.0
 _FOUND_WEIGHT: Final = 0.9
-"""A name in the question is a surer start than a hit; the best hit of an arm starts with this."""
+"""A name in the question is a surer start than a hit; the best hit starts with this."""
+
+_STEEP: Final = 2
+"""The power to which a hit's share of the best one is raised: the best ones lead on, and others hardly. Measured."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def make_seeds(named: Sequence[UUID], vector: Mapping[Ref, float], words: Mapping[Ref, float]) -> list[Seed]:
-    """Where a walk starts: named entities, then the best hits, weighed by their share of their arm's best score.
+    """Where a walk starts: named entities, then the best hits of both arms together.
 
+    A hit counts its shares of the best scores of both arms, and starts with the square of its share of the best count.
     Passages are not in the graph, and take no place from what is.
     """
-    weights: dict[NodeRef, float] = {NodeRef("entity", str(ident)): _NAMED_WEIGHT for ident in named}
+    counts: dict[Ref, float] = defaultdict(float)
     for hits in (vector, words):
         best = max(hits.values(), default=0.0)
-        inside = ((ref, score) for ref, score in hits.items() if ref.type != "passage")
-        for ref, score in islice(inside, SEEDS):
-            if best > 0:
-                node = node_of(ref)
-                weights[node] = max(weights.get(node, 0.0), _FOUND_WEIGHT * score / best)
+        for ref, score in hits.items() if best > 0 else ():
+            counts[ref] += score / best
+    best = max(counts.values(), default=0.0)
+    inside = sorted((-count, str(ref.id), ref) for ref, count in counts.items() if ref.type != "passage" and count > 0)
+    weights = {NodeRef("entity", str(ident)): _NAMED_WEIGHT for ident in named[:NAMED]}
+    for count, _, ref in inside[:SEEDS]:
+        node = node_of(ref)
+        weights[node] = max(weights.get(node, 0.0), _FOUND_WEIGHT * (-count / best) ** _STEEP)
     return [Seed(node, weight) for node, weight in weights.items()]
 
 

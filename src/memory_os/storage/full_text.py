@@ -1,4 +1,4 @@
-"""The text-search vector of a record: the same two configurations wherever one is written."""
+"""The text-search vector of a record: made by one function of the database wherever one is written."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from memory_os.domain.search_text import search_text
 
 def text_vector(*parts: str | None) -> ColumnElement[Any]:
     """The `tsvector` of a record's texts, stemmed as English and as it stands."""
-    shown = literal(search_text("\n".join(part for part in parts if part)))
-    vector: ColumnElement[Any] = func.to_tsvector("english", shown).op("||")(func.to_tsvector("simple", shown))
+    vector: ColumnElement[Any] = func.memory_os_text_vector(
+        literal(search_text("\n".join(part for part in parts if part)))
+    )
     return vector

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ARRAY, BigInteger, Column, Double, Integer, Table, Text
+from sqlalchemy import ARRAY, BigInteger, Boolean, Column, Double, Integer, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR, UUID
 
 from memory_os.storage.tables import (
@@ -61,6 +61,7 @@ passage_embeddings = Table(
     Column("dimension", Integer),
     Column("embedding", Vector()),
     *reader_columns(),
+    Column("indexed", Boolean),
 )
 
 evidence = Table(

@@ -145,6 +145,7 @@ memory_embeddings = Table(
     Column("dimension", Integer),
     Column("embedding", Vector()),
     *reader_columns(),
+    Column("indexed", Boolean),
 )
 
 embedding_models = Table(

@@ -114,7 +114,7 @@ def _statement(kind: Kind, columns: tuple[str, ...]) -> TextClause:
     table = kind.table.name
     names = ", ".join(f'"{name}"' for name in columns)
     searched = ", search" if kind.searched else ""
-    vector = ", to_tsvector('english', search_text) || to_tsvector('simple', search_text)" if kind.searched else ""
+    vector = ", memory_os_text_vector(search_text)" if kind.searched else ""
     compared = [f'"{name}"' for name in columns if name != "id"]
     same = (
         f"ROW({', '.join(f'there.{name}' for name in compared)}) IS NOT DISTINCT FROM "

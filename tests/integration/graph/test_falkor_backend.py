@@ -321,6 +321,29 @@ async def test_a_large_patch_goes_in_several_statements_and_a_dump_in_pages(
     assert len(await backend.expand(TENANT, [Seed(mref("m0000"), 1.0)], PATIENT)) == 12
 
 
+async def test_a_type_of_edges_that_another_process_brings_is_seen_at_once(
+    backend: FalkorBackend, falkor_server: FalkorProcess, falkor_prefix: str
+) -> None:
+    writer = FalkorBackend(
+        FalkorAddress(falkor_server.host, falkor_server.port), prefix=falkor_prefix, edge_types=EDGE_TYPES
+    )
+    await writer.take_fence(TENANT, "token")
+    seeds = [Seed(mref("a"), 1.0)]
+    memories = [memory(key) for key in "abcd"]
+    for edges, expected in (
+        ([], []),
+        ([edge("s", "a", "b")], ["b"]),
+        ([edge("t", "a", "c", "ABOUT")], ["b", "c"]),
+        ([edge("u", "b", "d", "PART_OF")], ["b", "c", "d"]),
+    ):
+        await writer.apply(TENANT, "token", GraphPatch(memories=memories, edges=edges))
+        paths = await backend.expand(TENANT, seeds, PATIENT)
+        assert sorted(path.steps[-1].node.id for path in paths) == expected
+    await writer.drop(TENANT)
+    assert await backend.expand(TENANT, seeds, PATIENT) == []
+    await writer.close()
+
+
 async def test_a_cancelled_call_leaves_the_backend_usable(backend: FalkorBackend) -> None:
     await backend.take_fence(TENANT, "token")
     for number in range(20):

@@ -11,11 +11,12 @@ from tests.fixtures.graphs import EDGE_TYPES, entity, eref, memory, mref, rref
 from tests.fixtures.waiting import wait_for
 
 from memory_os.graph.encoder import render_query
-from memory_os.graph.expansion import Reach
+from memory_os.graph.expansion import LINK, Reach
 from memory_os.graph.falkor_edges import Place, Present, find_places, find_records, write_declared
 from memory_os.graph.falkor_pages import ask_keys, ask_range
 from memory_os.graph.falkor_queries import create_index, split_batches, write_derived
-from memory_os.graph.falkor_reads import MENTIONED, ask_neighbours, ask_page
+from memory_os.graph.falkor_reads import MENTIONED, ask_page
+from memory_os.graph.falkor_walks import ask_declared, ask_derived
 from memory_os.graph.port import PARTS, CoOccurrence, GraphPatch, LinkEdge, Mention, NodeKind, NodeRef, TypedEdge
 
 LOOK = "RETURN ID(n) LIMIT 1"
@@ -48,8 +49,10 @@ def every_write() -> list[str]:
 def every_read() -> list[str]:
     patch = GraphPatch(deleted_edges=["s"], deleted_links=["l"], deleted_memories=["m"], deleted_entities=["e"])
     asked = [find_places(patch, INDEXED), find_records(patch, INDEXED), render_query(MENTIONED, {"ids": ["m"]})]
-    kinds: tuple[NodeKind, ...] = ("memory", "entity", "record")
-    neighbours = [query for kind in kinds for query in ask_neighbours(kind, ["x"], Reach(20, 1_000), EDGE_TYPES, 7)]
+    nodes: dict[NodeKind, list[str]] = {"memory": ["x"], "entity": ["x"], "record": ["x"]}
+    reaches = [Reach(first=True, last=False), Reach(first=False, last=True)]
+    around = [ask_derived(nodes, reach, lambda *_: set()).text for reach in reaches]
+    around += [text for apart in (False, True) for text in ask_declared(nodes, [LINK, *TYPES], 7, apart=apart)]
     key, pair = ("m",), ("m", "n")
     pages = [
         query
@@ -57,7 +60,7 @@ def every_read() -> list[str]:
         for after, last in (((), None), (pair, pair) if part in ("mentions", "co_occurrences") else (key, key))
         for query in (*ask_range(part, after, last, 10, TYPES), *ask_keys(part, [last or pair], TYPES))
     ]
-    return [*filter(None, asked), *neighbours, *pages]
+    return [*filter(None, asked), *around, *pages]
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ async def test_candidates_of_a_large_batch_are_looked_up_by_key(
             "tenant_id": tenant.tenant_id,
             "scope": "",
             "model": "any",
-            "judged": 24,
+            "read": 24,
             "keys": [None] * MANY,
             "subjects": [None] * MANY,
             "properties": [None] * MANY,

@@ -10,8 +10,7 @@ import pytest
 from tests.fixtures.worker import drain
 from tests.integration.retrieval.conftest import Ask, Memory
 
-from memory_os.domain.packing import estimate_tokens
-from memory_os.retrieval.packing import estimate_json
+from memory_os.domain.token_counting import estimate_json, estimate_tokens
 from memory_os_workers.context import WorkerContext
 
 pytestmark = pytest.mark.anyio

@@ -25,7 +25,7 @@ WINDOW = {"as_of": None, "history": False}
 Filled = tuple[psycopg.Connection[Any], UUID, list[UUID]]
 TABLES = (
     *("memories", "memory_embeddings", "entities", "entity_names", "mentions", "outbox_events", "edges"),
-    *("sources", "passages", "passage_embeddings", "evidence"),
+    *("sources", "passages", "passage_embeddings", "evidence", "postings", "text_frequencies"),
 )
 SOURCES = 10
 
@@ -120,6 +120,31 @@ def crowd(postgres_server: EmbeddedPostgres, template_database: str) -> Iterator
         yield urls, tenant_id, ids
 
 
+@pytest.fixture(scope="module")
+def unanalysed(
+    postgres_server: EmbeddedPostgres, template_database: str
+) -> Iterator[tuple[DatabaseUrls, UUID, list[UUID]]]:
+    """Three tenants of which the planner knows nothing yet."""
+    for urls in clone_database(postgres_server, template_database):
+        tenant_id = new_id()
+        with psycopg.connect(urls.owner_url, autocommit=True) as owner:
+            for table in TABLES:
+                owner.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)" if "emb" not in table else "SELECT 1")
+            ids = fill(owner, tenant_id, OWN)
+            for _ in range(2):
+                fill(owner, new_id(), OTHERS)
+        yield urls, tenant_id, ids
+
+
+@pytest.fixture
+def young(unanalysed: tuple[DatabaseUrls, UUID, list[UUID]]) -> Iterator[Filled]:
+    """As `filled`, before the first ANALYZE."""
+    urls, tenant_id, ids = unanalysed
+    with psycopg.connect(urls.app_url) as connection:
+        connection.execute(_ENTER, Scope("memory_os_app", tenant_id, "reader", "ada").parameters())
+        yield connection, tenant_id, ids
+
+
 @pytest.fixture
 def filled(crowd: tuple[DatabaseUrls, UUID, list[UUID]]) -> Iterator[Filled]:
     """A connection inside the tenant as the application, the tenant, and its memories."""
@@ -159,7 +184,10 @@ def test_the_vector_scan_stays_in_the_tenants_partition(filled: Filled) -> None:
     scans = explain(
         connection,
         "search_vectors",
-        {"tenant_id": tenant_id, "vector": vector, "model": MODEL, "floor": -1.0, "limit": 50, **WINDOW},
+        {
+            **{"tenant_id": tenant_id, "vector": vector, "model": MODEL, "floor": -1.0, "limit": 50, **WINDOW},
+            **{"reach": 100, "user_id": "ada"},
+        },
     )
     vectors = [node for node in scans if node["Relation Name"].startswith("memory_embeddings")]
     assert len({node["Relation Name"] for node in vectors}) == 1
@@ -168,33 +196,76 @@ def test_the_vector_scan_stays_in_the_tenants_partition(filled: Filled) -> None:
     ).fetchone()  # type: ignore[misc] # the tenant has vectors
     assert vectors[0]["Relation Name"] == partition
     assert sum(touched(node) for node in scans if node["Relation Name"] == "memories") <= OWN
-    for table, most in (("passage_embeddings", OWN), ("sources", SOURCES)):
+    # The source of each of the nearest passages is looked up by its key.
+    for table, most in (("passage_embeddings", OWN), ("sources", 50)):
         looked_at = [node for node in scans if node["Relation Name"] == table]
         assert looked_at
         assert all("Index" in node["Node Type"] or "Bitmap" in node["Node Type"] for node in looked_at), looked_at
         assert sum(touched(node) for node in looked_at) <= most
 
 
-def test_the_text_scan_reads_the_tenants_rows_by_their_key(filled: Filled) -> None:
-    connection, tenant_id, _ = filled
-    scans = explain(
-        connection,
-        "search_text",
-        {"tenant_id": tenant_id, "text": "gearbox 7 oil", "max_lexemes": 256, "limit": 50, **WINDOW},
-    )
+TEXT = {"readers": ["", "uada"], "pasts": ["false"], "limit": 50, "candidates": 200, **WINDOW}
+READ = {"lexemes": ["gearbox", "7", "oil"], "rarities": [0.5, 5.0, 0.5], "most": [40, 40, 40], "cut": ["t", "f", "t"]}
+
+
+@pytest.mark.parametrize("plans", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("state", ["analysed", "young"])
+def test_the_text_arm_reads_as_much_as_it_was_told_to(
+    filled: Filled, young: Filled, state: str, plans: str
+) -> None:
+    connection, tenant_id, _ = {"analysed": filled, "young": young}[state]
+    connection.execute("SELECT set_config('plan_cache_mode', %s, false)", (plans,))
+    scans = explain(connection, "search_text", {"tenant_id": tenant_id, **TEXT, **READ})
     assert "mentions" not in {node["Relation Name"] for node in scans}  # asking of each derived entity is costly
-    for table, most in (("memories", OWN), ("entities", 2 * OWN), ("passages", OWN), ("sources", SOURCES)):
+    read = [node for node in scans if node["Relation Name"] == "postings"]
+    assert {node["Node Type"] for node in read} == {"Index Only Scan"}
+    assert 100 <= sum(touched(node) for node in read) <= 120
+    for table, most in (("memories", 120), ("entities", 120), ("passages", 120), ("sources", 120)):
         looked_at = [node for node in scans if node["Relation Name"] == table]
         assert looked_at
-        assert all("Index" in node["Node Type"] or "Bitmap" in node["Node Type"] for node in looked_at), looked_at
+        assert all("Index" in node["Node Type"] for node in looked_at), looked_at
         assert sum(touched(node) for node in looked_at) <= most
 
 
-def test_a_text_without_words_scans_nothing(filled: Filled) -> None:
-    connection, tenant_id, _ = filled
-    parameters = {"tenant_id": tenant_id, "max_lexemes": 256, "limit": 50, **WINDOW}
-    scans = explain(connection, "search_text", {**parameters, "text": "the"})
-    assert sum(touched(node) for node in scans) == 0
+@pytest.mark.parametrize("plans", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("state", ["analysed", "young"])
+def test_counting_words_stops_at_its_bound(filled: Filled, young: Filled, state: str, plans: str) -> None:
+    connection, tenant_id, _ = {"analysed": filled, "young": young}[state]
+    connection.execute("SELECT set_config('plan_cache_mode', %s, false)", (plans,))
+    many = " ".join(["gearbox oil", *(f"word{number}" for number in range(254))])
+    for text, most in (("gearbox oil", 2 * 2 * 1000 + 2 * 100), (many, 2 * 64 + 2 * 100)):
+        given = {"tenant_id": tenant_id, "text": text, "max_lexemes": 256, "most_records": 100, **TEXT}
+        scans = explain(connection, "weigh_words", given)
+        counted = [node for node in scans if node["Relation Name"] == "postings"]
+        assert {node["Node Type"] for node in counted} == {"Index Only Scan"}
+        assert 200 <= sum(touched(node) for node in counted) <= most
+        assert all("Index" in node["Node Type"] for node in scans), scans
+
+
+@pytest.mark.parametrize("state", ["analysed", "young"])
+def test_a_phrase_is_looked_for_in_the_newest_records(filled: Filled, young: Filled, state: str) -> None:
+    connection, tenant_id, _ = {"analysed": filled, "young": young}[state]
+    scans = explain(connection, "search_phrase", {"tenant_id": tenant_id, "text": "the who", "most": 70, **TEXT})
+    read = [node for node in scans if node["Relation Name"] == "postings"]
+    assert {node["Node Type"] for node in read} == {"Index Only Scan"}
+    assert sum(touched(node) for node in read) == 70
+    others = [node for node in scans if node["Relation Name"] != "postings"]
+    assert all("Index" in node["Node Type"] for node in others), others
+    assert sum(touched(node) for node in others) <= 140
+    nothing = explain(connection, "search_phrase", {"tenant_id": tenant_id, "text": "the", "most": 70, **TEXT})
+    assert sum(touched(node) for node in nothing) == 0
+
+
+@pytest.mark.parametrize("plans", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("state", ["analysed", "young"])
+def test_neighbours_are_looked_up_by_their_places(filled: Filled, young: Filled, state: str, plans: str) -> None:
+    connection, tenant_id, ids = {"analysed": filled, "young": young}[state]
+    connection.execute("SELECT set_config('plan_cache_mode', %s, false)", (plans,))
+    given = {"tenant_id": tenant_id, "passages": ids[:50], "reach": 2, **READ}
+    scans = explain(connection, "score_passages", given)
+    assert {node["Relation Name"] for node in scans} == {"passages"}
+    assert all("Index" in node["Node Type"] for node in scans), scans
+    assert sum(touched(node) for node in scans) <= 50 + 50 * 9
 
 
 def test_names_are_looked_up_by_equality(filled: Filled) -> None:
@@ -236,7 +307,9 @@ def test_records_and_steps_are_looked_up_by_key(filled: Filled) -> None:
 def test_evidence_is_looked_up_by_its_memories_and_passages(filled: Filled) -> None:
     connection, tenant_id, ids = filled
     some = ids[:60]
-    scans = explain(connection, "cite_records", {"tenant_id": tenant_id, "memories": some, "passages": some})
+    scans = explain(
+        connection, "cite_records", {"tenant_id": tenant_id, "memories": some, "passages": some, "believed_at": None}
+    )
     # Each piece of evidence is read as a memory's and as a passage's, and shows only with its memory and its source.
     for table, most in (("evidence", 120), ("passages", 120), ("memories", 120)):
         looked_at = [node for node in scans if node["Relation Name"] == table]

@@ -222,7 +222,7 @@ def counts(urls: DatabaseUrls, tenant_id: UUID) -> dict[str, int]:
     """How many rows a tenant has in the tables that its export is made of, and what the worker derives from them."""
     tables = ("sources", "passages", "memories", "entities", "observations", "procedures", "outcomes", "entity_links")
     tables += ("edges", "evidence", "memory_acts", "entity_acts", "memory_reviews", "corrections", "memory_embeddings")
-    tables += ("mentions", "entity_pairs", "entity_names", "memory_sketches", "passage_embeddings")
+    tables += ("mentions", "entity_pairs", "entity_names", "memory_sketches", "passage_embeddings", "token_vectors")
     found = {}
     with psycopg.connect(urls.owner_url) as connection:
         for table in tables:

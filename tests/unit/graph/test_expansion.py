@@ -12,18 +12,23 @@ from tests.fixtures.graphs import eref, mref
 
 from memory_os.graph.expansion import (
     BEAM,
-    MAX_BEAM,
+    ENTITY_BEAM,
+    FOLLOWED,
+    HUB,
     MAX_SEEDS,
-    SCAN_FLOOR,
+    MAX_WAYS,
+    Edge,
     Neighbourhood,
     Reach,
     arrives,
     damping,
     expand,
+    neighbourhood,
     normalise_weight,
     path_order,
+    step_of,
 )
-from memory_os.graph.port import Bounds, NodeRef, Path, Seed, Step
+from memory_os.graph.port import Bounds, NodeKind, NodeRef, Path, Seed
 
 pytestmark = pytest.mark.anyio
 
@@ -35,37 +40,47 @@ class World:
 
     def __init__(self, edges: Edges) -> None:
         self.asked: list[tuple[Sequence[NodeRef], Reach]] = []
-        self.steps: dict[NodeRef, list[Step]] = {}
+        self.edges: dict[NodeRef, list[Edge]] = {}
         for number, (source, edge_type, target, weight) in enumerate(edges):
-            self.steps.setdefault(source, []).append(Step(edge_type, f"{number:04}", True, weight, target))
-            self.steps.setdefault(target, []).append(Step(edge_type, f"{number:04}", False, weight, source))
+            for near, far, forward in ((source, target, True), (target, source, False)):
+                edge = Edge(weight, edge_type, f"{number:04}", forward, far.kind, far.id)
+                self.edges.setdefault(near, []).append(edge)
 
     async def neighbours(self, refs: Sequence[NodeRef], reach: Reach) -> Mapping[NodeRef, Neighbourhood]:
         self.asked.append((refs, reach))
-        return {ref: Neighbourhood(len(self.steps[ref]), self.steps[ref]) for ref in refs if ref in self.steps}
+        return {ref: Neighbourhood(len(self.edges[ref]), self.edges[ref]) for ref in refs if ref in self.edges}
 
-    def all_paths(self, seeds: Sequence[Seed], hops: int) -> list[Path]:
-        """Every path there is, found by walking everywhere."""
-        found: list[Path] = []
+    def all_paths(self, seeds: Sequence[Seed], hops: int) -> list[list[Path]]:
+        """Every path there is that passes through no seed, found by walking everywhere, by length, best first."""
         weights: dict[NodeRef, float] = {}
         for seed in seeds:
             weights[seed.node] = max(weights.get(seed.node, 0.0), seed.weight)
+        starts = {node for node, weight in weights.items() if weight > 0}
         ends = [Path(node, (), weight) for node, weight in weights.items()]
+        found = []
         for _ in range(hops):
-            ends = [longer for path in ends for longer in self._extend(path)]
-            found += ends
-        return sorted(found, key=path_order)
+            ends = [longer for path in ends for longer in self._extend(path, starts)]
+            found.append(sorted(ends, key=path_order))
+        return found
 
-    def _extend(self, path: Path) -> list[Path]:
+    def _extend(self, path: Path, starts: set[NodeRef]) -> list[Path]:
         end = path.steps[-1].node if path.steps else path.seed
-        around = self.steps.get(end, [])
+        if path.steps and end in starts:
+            return []
+        around = self.edges.get(end, [])
         passed = path.score / (math.log(math.e + len(around)) if path.steps else 1)
         visited = {path.seed, *(step.node for step in path.steps)}
         return [
             Path(path.seed, (*path.steps, step), passed * step.weight)
-            for step in around
+            for step in map(step_of, around)
             if step.node not in visited and passed * step.weight > 0
         ]
+
+
+def choose(paths: Sequence[Path], limit: int) -> list[Path]:
+    """The best that arrive, and the best others in the room that they leave."""
+    first = [path for path in paths if arrives(path.steps[-1].node.kind, path.steps[-1].type)][:limit]
+    return first + [path for path in paths if path not in first][: limit - len(first)]
 
 
 nodes = st.builds(NodeRef, st.sampled_from(["memory", "entity"]), st.sampled_from("abcdef"))
@@ -89,26 +104,82 @@ async def test_the_paths_are_the_best_of_all_that_there_are(
     world = World(edges)
     every = world.all_paths(seeds, hops)
     found = await expand(world.neighbours, seeds, Bounds(hops, paths))
-    beams = [sum(len(path.steps) == hop for path in every) for hop in range(1, hops)]
-    if all(beam <= max(paths, min(BEAM * paths, MAX_BEAM)) for beam in beams):  # nothing was cut on the way
-        best = [path for path in every if arrives(path)][:paths]
-        best += [path for path in every if not arrives(path)][: paths - len(best)]
+    if all(len(longer) <= MAX_WAYS for longer in every):  # nothing was cut on the way
+        lengths = [choose(longer, paths) for longer in every]
+        share = paths // hops
+        best = [path for longer in lengths for path in longer[:share]]
+        left = sorted((path for longer in lengths for path in longer[share:]), key=path_order)
+        best += choose(left, paths - len(best))
         assert found == sorted(best, key=path_order)
     for path in found:
-        assert path in every
+        assert path in every[len(path.steps) - 1]
         assert len({path.seed, *(step.node for step in path.steps)}) == len(path.steps) + 1
     assert len(found) <= paths
     assert len(world.asked) <= hops
 
 
-async def test_one_read_a_hop_and_never_of_more_than_the_beam() -> None:
+async def test_one_read_a_hop_and_never_of_more_than_the_beams() -> None:
     edges = [(mref("start"), "SUPPORTS", mref(f"a{n:03}"), 1.0) for n in range(200)]
+    edges += [(mref("start"), "ABOUT", eref(f"e{n:03}"), 1.0) for n in range(200)]
     edges += [(mref(f"a{n:03}"), "SUPPORTS", mref(f"b{n:03}"), 1.0) for n in range(200)]
     world = World(edges)
-    paths = await expand(world.neighbours, [Seed(mref("start"), 1.0)], Bounds(paths=5))
-    assert [len(refs) for refs, _ in world.asked] == [1, 5 * BEAM]
-    assert [path.steps[-1].node.id for path in paths] == ["a000", "a001", "a002", "a003", "a004"]
-    assert min(reach.scan for _, reach in world.asked) >= SCAN_FLOOR
+    paths = await expand(world.neighbours, [Seed(mref("start"), 1.0)], Bounds(paths=6))
+    assert [len(refs) for refs, _ in world.asked] == [1, BEAM + ENTITY_BEAM]
+    assert [reach for _, reach in world.asked] == [Reach(first=True, last=False), Reach(first=False, last=True)]
+    assert [path.steps[-1].node.id for path in paths] == ["e000", "e001", "e002", "b000", "b001", "b002"]
+
+
+async def test_near_paths_do_not_crowd_out_far_ones() -> None:
+    edges = [(mref("start"), "SUPPORTS", mref(f"a{n:03}"), 1.0) for n in range(50)]
+    edges += [(mref("start"), "MENTIONS", eref("rare"), 0.1), (mref("far"), "MENTIONS", eref("rare"), 0.1)]
+    paths = await expand(World(edges).neighbours, [Seed(mref("start"), 1.0)], Bounds(paths=4))
+    assert [path.steps[-1].node.id for path in paths] == ["a000", "a001", "a002", "far"]
+
+
+async def test_what_lies_behind_a_seed_is_found_from_there() -> None:
+    edges = [(mref("a"), "SUPPORTS", mref("b"), 0.5), (mref("b"), "SUPPORTS", mref("c"), 0.5)]
+    world = World(edges)
+    paths = await expand(world.neighbours, [Seed(mref("a"), 1.0), Seed(mref("b"), 0.2)], Bounds())
+    assert [[path.seed.id, *(step.node.id for step in path.steps)] for path in paths] == [
+        ["a", "b"],
+        ["b", "a"],
+        ["b", "c"],
+    ]
+
+
+def mentions(count: int) -> list[Edge]:
+    return [Edge(0.5, "MENTIONS", None, False, "memory", f"m{n:03}") for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("first", "seen", "followed"), [(False, HUB, HUB), (False, HUB + 1, 0), (True, HUB + 1, HUB + 1)]
+)
+def test_mentions_of_a_hub_are_followed_from_a_seed_only(first: bool, seen: int, followed: int) -> None:
+    around = neighbourhood(Reach(first=first, last=True), (seen, mentions(seen)), (HUB + 1, mentions(HUB + 1)), ())
+    assert len(around.edges) == followed
+    assert around.degree == 2 * HUB
+
+
+def test_the_strongest_declared_edges_of_a_hub_are_followed_anywhere() -> None:
+    declared = [Edge(n / 1000, "SUPPORTS", f"{n}", True, "memory", f"m{n}") for n in range(FOLLOWED + 20)]
+    around = neighbourhood(Reach(first=False, last=False), (0, ()), (0, ()), declared)
+    assert around == Neighbourhood(FOLLOWED, declared[: -FOLLOWED - 1 : -1])
+
+
+@pytest.mark.parametrize(
+    ("reach", "kind", "mentions", "stations"),
+    [
+        (Reach(first=True, last=True), "memory", True, True),
+        (Reach(first=False, last=False), "memory", True, True),
+        (Reach(first=False, last=True), "memory", False, False),
+        (Reach(first=False, last=True), "entity", True, False),
+        (Reach(first=True, last=False), "record", False, True),
+    ],
+)
+def test_what_leads_to_way_stations_is_not_read_where_nothing_follows(
+    reach: Reach, kind: NodeKind, mentions: bool, stations: bool
+) -> None:
+    assert (reach.wants_mentions(kind), reach.wants_stations) == (mentions, stations)
 
 
 async def test_only_the_heaviest_seeds_start() -> None:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_os.domain.packing import estimate_tokens
+from memory_os.domain.token_counting import estimate_json, estimate_tokens
 from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.fusing import Candidate
 from memory_os.retrieval.hydrating import Record
 from memory_os.retrieval.model import ContextPack, GraphState, Limits, PackSource, PathNode, RetrievalRequest
-from memory_os.retrieval.packing import estimate_json, make_pack
+from memory_os.retrieval.packing import make_pack
 from memory_os.retrieval.trails import Trail
 
 NOW = datetime(2026, 1, 1, 12, 30, 15, 123456, tzinfo=UTC)
@@ -87,6 +87,34 @@ def test_markdown_stays_within_its_budget(*, texts: list[str], budget: int, cite
     pack, tokens = packed(candidates, budget=budget, limit=14, form="markdown")
     assert pack.markdown is not None
     assert estimate_tokens(pack.markdown) == tokens <= budget
+
+
+HOSTILE = st.lists(
+    st.sampled_from(
+        ["```", "`", "~~~~", "````", "\n", "\r", "\u2028", "# x", "<", "| ", "[INST]", "\u202e", "a. ", " "]
+    ),
+    max_size=60,
+).map("".join)
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts=st.lists(HOSTILE, min_size=1, max_size=6), quote=HOSTILE, budget=st.integers(150, 3_000))
+def test_no_text_closes_a_fence_however_it_is_shortened(*, texts: list[str], quote: str, budget: int) -> None:
+    source = PackSource(UUID(int=9), quote or "x", NOW, "states", quote or "x")
+    found = [
+        dataclasses.replace(candidate(number, text, path=True), source=source) for number, text in enumerate(texts, 1)
+    ]
+    pack, tokens = packed(found, budget=budget, limit=6, form="markdown")
+    assert pack.markdown is not None
+    assert estimate_tokens(pack.markdown) == tokens <= budget
+    lines = pack.markdown.split("\n")
+    fences = [place for place, line in enumerate(lines) if line.lstrip().startswith(("```", "~~~"))]
+    assert len(fences) == 2 * len(pack.items)
+    for first, last in zip(fences[::2], fences[1::2], strict=True):
+        fence = lines[last]
+        assert set(fence) == {"`"}
+        assert lines[first] == f"{fence}memory-os-record"
+        assert not any(fence in line for line in lines[first + 1 : last])
 
 
 def test_room_goes_to_paths_and_then_to_what_was_left_out() -> None:

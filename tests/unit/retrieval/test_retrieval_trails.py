@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID
 
+import pytest
+
+from memory_os.graph.expansion import HUB, damping
 from memory_os.graph.port import NodeRef, Path, Seed, Step
 from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
 from memory_os.retrieval.model import PathNode
-from memory_os.retrieval.trails import CO_OCCURRENCE, NAME_CHARS, PASSING, follow, shorten
+from memory_os.retrieval.trails import CO_OCCURRENCE, KNOWN, MENTIONED, NAME_CHARS, PASSING, TITLED, follow, shorten
 from memory_os.retrieval.walking import node_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -23,9 +26,11 @@ def person(number: int) -> NodeRef:
     return NodeRef("entity", str(UUID(int=number)))
 
 
-def record(kind: str, number: int, name: str, *, declared: bool = True) -> Record:
+def record(kind: str, number: int, name: str, *, title: str | None = None, declared: bool = True) -> Record:
     ref = Ref("memory" if kind == "memory" else "entity", UUID(int=number))
-    return Record(ref, None, name, name, NOW, "active", None, None, 1.0, declared, None)
+    return Record(
+        ref, None, title or (name if kind == "entity" else None), name, NOW, "active", None, None, 1.0, declared, None
+    )
 
 
 def hydrated(*records: Record, edges: dict[str, int] | None = None, links: frozenset[str] = frozenset()) -> Hydrated:
@@ -80,7 +85,42 @@ def test_counts_of_hidden_records_are_no_part_of_a_score() -> None:
         return trail.score
 
     assert score(0.1) == score(1.0)
-    assert abs(score(1.0) - CO_OCCURRENCE * 0.7 * PASSING) < 1e-9
+    assert abs(score(1.0) - CO_OCCURRENCE * PASSING * MENTIONED) < 1e-9
+
+
+def bridge(over: int, to: int) -> Path:
+    there = step("MENTIONS", person(over), edge=None, weight=0.14)
+    return Path(memory(1), (there, step("MENTIONS", memory(to), edge=None, weight=0.2, forward=False)), 0.1)
+
+
+def test_a_rare_name_is_a_better_bridge_and_a_title_the_best() -> None:
+    seen = hydrated(
+        record("memory", 1, "start"),
+        record("entity", 10, "Ed Wood", declared=False),
+        record("entity", 11, "Hollywood", declared=False),
+        record("memory", 2, "It was shot by him.", title="Ed wood (film)"),
+        *(record("memory", number, f"m{number}") for number in (3, 4)),
+    )
+    leads = {person(10): 3, person(11): 40}
+    paths = [bridge(11, 4), bridge(10, 3), bridge(10, 2)]
+    trails = follow(paths, [Seed(memory(1), 0.8)], [], seen, 12, leads)
+    assert [trail.ref.id.int for trail in trails] == [2, 3, 4]
+    assert [trail.score for trail in trails] == pytest.approx(
+        [0.8 * TITLED / damping(3), 0.8 * MENTIONED / damping(3), 0.8 * MENTIONED / damping(40)]
+    )
+    (uncounted,) = follow([bridge(10, 3)], [Seed(memory(1), 0.8)], [], seen, 12)
+    assert uncounted.score == pytest.approx(0.8 * MENTIONED / damping(HUB))
+
+
+def test_what_the_question_names_is_no_bridge() -> None:
+    seen = hydrated(*(record("memory", number, "m") for number in (1, 3)), record("entity", 10, "Ed Wood"))
+    near = Path(person(10), (step("MENTIONS", memory(3), edge=None, weight=0.2, forward=False),), 0.1)
+    seeds = [Seed(memory(1), 0.8), Seed(person(10), 1.0)]
+    for path, expected in ((bridge(10, 3), 0.8 * MENTIONED * KNOWN / damping(4)), (near, MENTIONED * KNOWN)):
+        (trail,) = [
+            one for one in follow([path], seeds, [UUID(int=10)], seen, 12, {person(10): 4}) if one.ref.type == "memory"
+        ]
+        assert trail.score == pytest.approx(expected)
 
 
 def test_named_entities_are_found_only_if_declared() -> None:

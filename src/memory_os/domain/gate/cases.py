@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from memory_os.domain.gate import conflicts
-from memory_os.domain.gate.comparing import Comparison, bare
+from memory_os.domain.gate.comparing import STRICT, Comparison, bare
 from memory_os.domain.gate.conflicts import BLOCKING
 from memory_os.domain.gate.exchanges import exchanges
 from memory_os.domain.gate.lemmas import lemma
@@ -98,8 +98,42 @@ class Case:
             return self._as("distinct", "question")
         return self._as("review", "unproven")
 
+    def _claims_the_same(self) -> bool:
+        """Whether the two claim something of one kind about one thing.
+
+        Whoever has moved may still keep two dogs, and when one moves another need not. In English alone, where what
+        stands before the verb is whom a text speaks of; elsewhere it is taken for granted.
+        """
+        left, right = self._found.left, self._found.right
+        if left.language != "en" or left.verb < 0 or right.verb < 0:
+            return True
+        return not self._other_subject() and self._shares_predicate()
+
+    def _shares_predicate(self) -> bool:
+        left, right = self._found.left, self._found.right
+        if lemma(left.lows[left.verb], "en") == lemma(right.lows[right.verb], "en"):
+            return True
+        for one, other in self._found.pairs:
+            before = (one.place < left.verb, other.place < right.verb)
+            if one.sort == "mark" or (one.light and other.light) or all(before):
+                continue
+            if one.sort not in STRICT or other.sort not in STRICT or not any(before):
+                return True
+        return False
+
+    def _other_subject(self) -> bool:
+        """Something before the verb is left over on both sides: the chess club and the chess school, Ann and Bo."""
+        left, right = self._found.left, self._found.right
+        mine = [item for item in self._found.left_over if _may_be_subject(left, item)]
+        yours = [item for item in self._found.right_over if _may_be_subject(right, item)]
+        shared = {word for item, _ in self._found.pairs for word in item.text.casefold().split()}
+        if left.copula and right.copula and shared & ROLE_NOUNS:
+            return False  # Ann is the treasurer, Bo is now the treasurer.
+        names = {item.sort in STRICT for item in (*mine, *yours)} == {True}
+        return bool(mine and yours) and (names or bool({item.slot for item in mine} & {item.slot for item in yours}))
+
     def _never(self) -> Judgement | None:
-        if "was" not in self._lone_marks or self._high < _ABOUT:
+        if "was" not in self._lone_marks or self._high < _ABOUT or not self._claims_the_same():
             return None
         left = "was" in self._left_marks
         denied, other_marks = (self._nots[1], self._right_marks) if left else (self._nots[0], self._left_marks)
@@ -108,7 +142,7 @@ class Case:
         return self._as("supersede", "ended")
 
     def _ended(self) -> Judgement | None:
-        if "ended" not in self._lone_marks or self._quantities or self._names:
+        if "ended" not in self._lone_marks or self._quantities or self._names or not self._claims_the_same():
             return None
         return self._as("supersede", "ended") if self._found.matched and self._high >= _ABOUT else None
 
@@ -150,6 +184,8 @@ class Case:
             return self._as("contradict", "opposite")
         if self._events or any(self._names_something(one, other) for _, one, other in self._quantities):
             return self._as("distinct", "other_number")
+        if not self._claims_the_same():
+            return self._as("distinct", "other_property")
         return self._as("supersede", "number_changed")
 
     def _names_something(self, one: Item, other: Item) -> bool:
@@ -158,7 +194,7 @@ class Case:
     def _name(self) -> Judgement | None:
         if not self._names or self._high < _ABOUT:
             return None
-        moved = "now" in self._right_marks and self._about
+        moved = "now" in self._right_marks and self._about and self._claims_the_same()
         if moved or (len(self._names) == 1 and self._holds_a_place(*self._names[0])):
             return self._as("supersede", "name_changed")
         return self._as("distinct", "other_name")
@@ -254,6 +290,11 @@ class Case:
         if self._holds_a_place(one, other):
             return self._as("supersede", "name_changed")
         return self._as("distinct", "other_object")
+
+
+def _may_be_subject(reading: Reading, item: Item) -> bool:
+    """A content word before the main verb."""
+    return item.place < reading.verb and item.sort not in QUANTITIES and not item.light
 
 
 def _renamed(one: Item, other: Item) -> bool:

@@ -15,6 +15,7 @@ from memory_os.domain.gate.exact import loud_form, normal_form, plain_text, quie
 from memory_os.domain.gate.nearness import lexical_score, lexically_near
 from memory_os.domain.gate.reading import Reading, read
 from memory_os.domain.gate.rewordings import reworded
+from memory_os.domain.gate.single_values import apart, new_value, of_one_property
 from memory_os.domain.gate.thresholds import Thresholds
 from memory_os.domain.gate.tokens import guess_language
 from memory_os.domain.gate.verdicts import RULES, Judgement, Statement, Verdict
@@ -30,6 +31,7 @@ __all__ = [
     "judge",
     "lexical_score",
     "lexically_near",
+    "of_one_property",
 ]
 
 LONGEST: Final = 1_200
@@ -72,7 +74,7 @@ def judge(
     decided = Case(found, existing, new, near=near, sure=sure).decide()
     if _same_property(existing, new) and decided.verdict in {"distinct", "supersede"}:
         return Judgement("supersede", "new_value", decided.guard)
-    return decided
+    return _by_values(existing, new, decided, aliases)
 
 
 def equal_texts(one: str, other: str) -> bool:
@@ -89,6 +91,17 @@ def equal_texts(one: str, other: str) -> bool:
 def _same_property(existing: Statement, new: Statement) -> bool:
     named = existing.subject and existing.property and new.subject and new.property
     return bool(named) and _by_structure(existing, new) is None
+
+
+def _by_values(existing: Statement, new: Statement, decided: Judgement, aliases: Aliases) -> Judgement:
+    """What the values say that the texts name: two of one property, or one each of two properties."""
+    if decided.verdict in {"distinct", "review"} and "Event" not in {existing.label, new.label}:
+        changed = new_value(existing.text, new.text, aliases)
+        return Judgement("supersede", "new_value", (*decided.guard, f"value: {changed}")) if changed else decided
+    if decided.verdict in {"supersede", "contradict"}:
+        others = apart(existing.text, new.text, aliases)
+        return Judgement("distinct", others[0], (*decided.guard, others[1])) if others else decided
+    return decided
 
 
 def _by_structure(existing: Statement, new: Statement) -> Judgement | None:

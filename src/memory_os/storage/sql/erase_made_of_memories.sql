@@ -4,6 +4,9 @@ vectors AS (
     DELETE FROM memory_embeddings AS t USING gone
     WHERE t.tenant_id = %(tenant_id)s AND t.memory_id = gone.id RETURNING 1
 ),
+tokens AS (
+    DELETE FROM token_vectors AS t USING gone WHERE t.tenant_id = %(tenant_id)s AND t.memory_id = gone.id RETURNING 1
+),
 named AS (
     DELETE FROM mentions AS t USING gone WHERE t.tenant_id = %(tenant_id)s AND t.memory_id = gone.id RETURNING 1
 ),
@@ -26,7 +29,8 @@ done AS (
     WHERE t.tenant_id = %(tenant_id)s AND (t.memory_id IN (SELECT id FROM gone) OR t.other_id IN (SELECT id FROM gone))
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM vectors) AS memory_embeddings, (SELECT count(*) FROM named) AS mentions,
+SELECT (SELECT count(*) FROM vectors) AS memory_embeddings, (SELECT count(*) FROM tokens) AS token_vectors,
+       (SELECT count(*) FROM named) AS mentions,
        (SELECT count(*) FROM extracted) AS extractions, (SELECT count(*) FROM tied) AS edges,
        (SELECT count(*) FROM linked) AS entity_links, (SELECT count(*) FROM reviewed) AS memory_reviews,
        (SELECT count(*) FROM done) AS memory_acts

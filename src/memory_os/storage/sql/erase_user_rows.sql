@@ -23,7 +23,10 @@ answered AS (
       AND (substr(k.principal, strpos(k.principal, ':') + 1) = %(user)s
            OR split_part(k.principal, ':', 1) IN (SELECT id::text FROM bound))
     RETURNING 1
+),
+counted AS (
+    DELETE FROM text_frequencies WHERE tenant_id = %(tenant_id)s AND reader = 'u' || %(user)s RETURNING 1
 )
 SELECT (SELECT count(*) FROM bound) AS tokens, (SELECT count(*) FROM items) AS retrieval_items,
        (SELECT count(*) FROM walked) AS retrieval_edges, (SELECT count(*) FROM said) AS retrieval_feedback,
-       (SELECT count(*) FROM answered) AS idempotency_keys
+       (SELECT count(*) FROM answered) AS idempotency_keys, (SELECT count(*) FROM counted) AS text_frequencies

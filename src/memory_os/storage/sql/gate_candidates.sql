@@ -31,7 +31,7 @@ CROSS JOIN LATERAL (
                 WHERE e.tenant_id = %(tenant_id)s AND e.memory_id = living.id AND e.model = %(model)s OFFSET 0
             ) AS v
             WHERE near.n = given.n
-            ORDER BY v.embedding <=> given.vector LIMIT 2 * %(judged)s
+            ORDER BY v.embedding <=> given.vector LIMIT %(read)s
         ) AS nearest
     ) AS each_way GROUP BY id
 ) AS found

@@ -1,87 +1,105 @@
--- Full-text search over one tenant's memories, business records, declared entities and passages, from plain text and never
--- from query syntax: the text is parsed by the same two configurations as the documents, and its lexemes are joined by OR.
+-- The records in which the words of a question weigh most (BM25), best first: memories, business records, declared
+-- entities and passages. `lexemes`, `rarities`, `most` and `cut` are what `plan_reads` made of the question.
 --
--- Function words: the English configuration drops them, and they are left out of the exact ones too, so that they never
--- make a hit. A text of nothing else ("The Who") is searched as a phrase of its exact words instead, from two words on:
--- it finds "The Who played" and not every record with "the" in it. A text without any word finds nothing.
+-- Of each word and each list that the reader sees, the postings of the greatest impact are read, so that the cost has a
+-- bound whatever the number of records. What a word whose list was cut weighs in the best of those found is then read
+-- from their vectors, and the time asked about is held against their rows.
 --
--- Of entities only declared ones: a derived one has nothing but the name that its memories have too, and whether the
--- reader may know it is a costly question to ask of each.
+-- Of entities only declared ones have postings: a derived one has nothing but the name that its memories have too.
 --
--- `shared` is how many of the text's content words a hit has, `words` how many there are.
-WITH parsed AS MATERIALIZED (
-    SELECT lexeme, min(positions[1]) AS place, bool_or(stemmed) AS stemmed
-    FROM (
-        SELECT lexeme, positions, true AS stemmed FROM unnest(to_tsvector('english', %(text)s))
-        UNION ALL
-        SELECT lexeme, positions, false FROM unnest(to_tsvector('simple', %(text)s))
-        WHERE ts_lexize('english_stem', lexeme) <> '{}'
-    ) AS both_ways
-    GROUP BY lexeme
-    ORDER BY place, lexeme
-    LIMIT %(max_lexemes)s
+-- Weights are summed as integers (millionths): a sum of floats depends on the order in which rows are read.
+--
+-- `shared` is how many of the words a hit has.
+WITH words AS MATERIALIZED (
+    SELECT lexeme, rarity, most, cut, 1 << (place::int - 1) AS bit,
+           ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS word
+    FROM unnest(%(lexemes)s::text[], %(rarities)s::float8[], %(most)s::int[], %(cut)s::boolean[])
+         WITH ORDINALITY AS given (lexeme, rarity, most, cut, place)
 ),
-quoted AS MATERIALIZED (
-    SELECT ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS word, stemmed FROM parsed
+scopes AS MATERIALIZED (
+    SELECT memory_os_scope(reader, past) AS scope
+    FROM unnest(%(readers)s::text[]) AS reader CROSS JOIN unnest(%(pasts)s::boolean[]) AS past
 ),
-phrase AS MATERIALIZED (
-    SELECT phraseto_tsquery('simple', %(text)s) AS words
-    WHERE NOT EXISTS (SELECT 1 FROM parsed) AND length(to_tsvector('simple', %(text)s)) > 1
+lists AS MATERIALIZED (
+    SELECT memory_os_term(s.scope, w.lexeme) AS term, w.most, w.bit, w.rarity FROM words AS w CROSS JOIN scopes AS s
 ),
-query AS MATERIALIZED (
-    SELECT coalesce((SELECT string_agg(word::text, ' | ')::tsquery FROM quoted), (SELECT words FROM phrase)) AS words
+read AS (
+    SELECT p.kind, p.record_id, l.bit, (l.rarity * p.impact * 1000000)::int AS weight
+    FROM lists AS l CROSS JOIN LATERAL (
+        SELECT q.kind, q.record_id, q.impact FROM postings AS q
+        WHERE q.tenant_id = %(tenant_id)s AND q.term = l.term
+        ORDER BY q.impact DESC, q.record_id DESC, q.kind DESC
+        LIMIT l.most
+    ) AS p
 ),
-hits AS MATERIALIZED (
-    (SELECT 'memory' AS type, m.id, m.search, ts_rank(m.search, (SELECT words FROM query)) AS rank
-     FROM memories AS m
-     WHERE m.tenant_id = %(tenant_id)s AND m.search @@ (SELECT words FROM query)
-       AND (SELECT words FROM query) IS NOT NULL
-       AND coalesce(m.valid_from <= coalesce(%(as_of)s::timestamptz, now()), true)
-       AND (%(history)s::boolean
-            OR (m.status IN ('active', 'completed', 'abandoned', 'disputed')
-                AND coalesce(m.valid_to > coalesce(%(as_of)s::timestamptz, now()), true))
-            OR (m.status IN ('superseded', 'expired')
-                AND m.valid_to > coalesce(%(as_of)s::timestamptz, now())))
-     ORDER BY rank DESC, m.id LIMIT %(limit)s)
+best AS MATERIALIZED (
+    SELECT kind, record_id, sum(weight) AS weight, bit_or(bit) AS bits
+    -- A record that several of the reader's groups may read is in several lists.
+    FROM (SELECT DISTINCT kind, record_id, bit, weight FROM read) AS once
+    GROUP BY kind, record_id
+    ORDER BY weight DESC, record_id
+    LIMIT %(candidates)s
+),
+alive AS MATERIALIZED (
+    SELECT 'memory' AS type, b.*, r.search FROM best AS b CROSS JOIN LATERAL (
+        SELECT m.search FROM memories AS m
+        WHERE m.tenant_id = %(tenant_id)s AND m.id = b.record_id
+          AND coalesce(m.valid_from <= coalesce(%(as_of)s::timestamptz, now()), true)
+          AND (%(history)s::boolean
+               OR (m.status IN ('active', 'completed', 'abandoned', 'disputed')
+                   AND coalesce(m.valid_to > coalesce(%(as_of)s::timestamptz, now()), true))
+               OR (m.status IN ('superseded', 'expired')
+                   AND m.valid_to > coalesce(%(as_of)s::timestamptz, now())))
+        OFFSET 0
+    ) AS r WHERE b.kind = 1
     UNION ALL
-    (SELECT 'observation', o.id, o.search, ts_rank(o.search, (SELECT words FROM query)) AS rank
-     FROM observations AS o
-     WHERE o.tenant_id = %(tenant_id)s AND o.search @@ (SELECT words FROM query)
-       AND (SELECT words FROM query) IS NOT NULL
-       AND (%(history)s::boolean OR o.status = 'active')
-     ORDER BY rank DESC, o.id LIMIT %(limit)s)
+    SELECT 'observation', b.*, r.search FROM best AS b CROSS JOIN LATERAL (
+        SELECT o.search FROM observations AS o
+        WHERE o.tenant_id = %(tenant_id)s AND o.id = b.record_id AND (%(history)s::boolean OR o.status = 'active')
+        OFFSET 0
+    ) AS r WHERE b.kind = 2
     UNION ALL
-    (SELECT 'procedure', p.id, p.search, ts_rank(p.search, (SELECT words FROM query)) AS rank
-     FROM procedures AS p
-     WHERE p.tenant_id = %(tenant_id)s AND p.search @@ (SELECT words FROM query)
-       AND (SELECT words FROM query) IS NOT NULL
-       AND (%(history)s::boolean OR p.status = 'active')
-     ORDER BY rank DESC, p.id LIMIT %(limit)s)
+    SELECT 'procedure', b.*, r.search FROM best AS b CROSS JOIN LATERAL (
+        SELECT p.search FROM procedures AS p
+        WHERE p.tenant_id = %(tenant_id)s AND p.id = b.record_id AND (%(history)s::boolean OR p.status = 'active')
+        OFFSET 0
+    ) AS r WHERE b.kind = 3
     UNION ALL
-    (SELECT 'outcome', o.id, o.search, ts_rank(o.search, (SELECT words FROM query)) AS rank
-     FROM outcomes AS o
-     WHERE o.tenant_id = %(tenant_id)s AND o.search @@ (SELECT words FROM query)
-       AND (SELECT words FROM query) IS NOT NULL
-       AND (%(history)s::boolean OR o.status = 'active')
-     ORDER BY rank DESC, o.id LIMIT %(limit)s)
+    SELECT 'outcome', b.*, r.search FROM best AS b CROSS JOIN LATERAL (
+        SELECT o.search FROM outcomes AS o
+        WHERE o.tenant_id = %(tenant_id)s AND o.id = b.record_id AND (%(history)s::boolean OR o.status = 'active')
+        OFFSET 0
+    ) AS r WHERE b.kind = 4
     UNION ALL
-    (SELECT 'entity', e.id, e.search, ts_rank(e.search, (SELECT words FROM query)) AS rank
-     FROM entities AS e
-     WHERE e.tenant_id = %(tenant_id)s AND e.declared AND e.search @@ (SELECT words FROM query)
-       AND (SELECT words FROM query) IS NOT NULL
-       AND (%(history)s::boolean OR e.status = 'active')
-     ORDER BY rank DESC, e.id LIMIT %(limit)s)
+    SELECT 'entity', b.*, r.search FROM best AS b CROSS JOIN LATERAL (
+        SELECT e.search FROM entities AS e
+        WHERE e.tenant_id = %(tenant_id)s AND e.id = b.record_id AND e.declared
+          AND (%(history)s::boolean OR e.status = 'active')
+        OFFSET 0
+    ) AS r WHERE b.kind = 5
     UNION ALL
-    (SELECT 'passage', p.id, p.search, ts_rank(p.search, (SELECT words FROM query)) AS rank
-     FROM passages AS p JOIN sources AS s ON s.id = p.source_id
-     WHERE p.tenant_id = %(tenant_id)s AND p.search @@ (SELECT words FROM query)
-       AND (SELECT words FROM query) IS NOT NULL
-       AND s.tenant_id = %(tenant_id)s
-       AND coalesce(s.source_date, s.created_at) <= coalesce(%(as_of)s::timestamptz, now())
-     ORDER BY rank DESC, p.id LIMIT %(limit)s)
+    SELECT 'passage', b.*, r.search FROM best AS b CROSS JOIN LATERAL (
+        SELECT p.search, p.source_id FROM passages AS p
+        WHERE p.tenant_id = %(tenant_id)s AND p.id = b.record_id
+        OFFSET 0
+    ) AS r CROSS JOIN LATERAL (
+        SELECT 1 FROM sources AS s
+        WHERE s.tenant_id = %(tenant_id)s AND s.id = r.source_id
+          AND coalesce(s.source_date, s.created_at) <= coalesce(%(as_of)s::timestamptz, now())
+        OFFSET 0
+    ) AS dated WHERE b.kind = 6
+),
+weighed AS (
+    SELECT a.type, a.record_id AS id, a.weight + coalesce(more.weight, 0) AS weight, a.bits | coalesce(more.bits, 0) AS bits
+    FROM alive AS a LEFT JOIN LATERAL (
+        SELECT sum((w.rarity * memory_os_impact(f.times, length(ts_filter(a.search, '{d}'))) * 1000000)::int) AS weight, bit_or(w.bit) AS bits
+        FROM words AS w CROSS JOIN LATERAL (
+            SELECT memory_os_frequency(a.search, w.word) AS times OFFSET 0
+        ) AS f
+        WHERE w.cut AND a.bits & w.bit = 0 AND f.times > 0
+    ) AS more ON true
 )
-SELECT h.type, h.id, h.rank::float8 AS rank,
-       (SELECT count(*) FROM quoted WHERE stemmed AND h.search @@ word)::int AS shared,
-       (SELECT count(*) FROM quoted WHERE stemmed)::int AS words
-FROM (SELECT * FROM hits ORDER BY rank DESC, id LIMIT %(limit)s) AS h
-ORDER BY h.rank DESC, h.id
+SELECT type, id, weight / 1000000::float8 AS rank, bit_count(bits::bit(32))::int AS shared
+FROM weighed
+ORDER BY weight DESC, id
+LIMIT %(limit)s

@@ -1,40 +1,114 @@
--- The memories and passages of one tenant that are nearest to a vector, by an exact scan under the reader's row-level
--- security; vectors have the readers of their record beside them.
--- The tenant is given beside the policy: it prunes the partitions, and the planner knows how many rows it has. The
--- "+ 0" keeps an index on the vectors, should there be one, out of it: an approximate scan under a filter loses hits.
--- OFFSET 0 keeps the distance below the sort, which would otherwise carry the vectors (15 MB for 10,000 rows).
+-- The memories and passages of one tenant that are nearest to a vector, under the reader's row-level security; vectors have
+-- the readers of their record beside them.
+-- Most vectors of a large tenant that all of it may read lie in an index (`indexed`); `near` is what that gives, and each
+-- of these is measured again with the vector itself. All others are measured one by one: all vectors of a tenant without
+-- an index, those that wait for the indexer, the reader's own, and those of a few readers. Each kind of readers is looked
+-- for by itself, so that others' private vectors are not even looked at; and with conditions that a policy lets through to
+-- an index. A vector that has just been put into the index, and is not marked yet, comes both ways.
+-- The "+ 0" keeps an index on the vectors, should there be one, out of the exact scans. OFFSET 0 keeps each look-up after
+-- what it looks up, and the distances below the sort, which would otherwise carry the vectors.
 -- A memory is passed over that is not in force at the asked time, unless the reader asks for history; a passage, if its
--- source is later. Each kind is sorted and cut by itself, so that either plan is what it is without the other.
-SELECT hits.type, hits.id, 1 - hits.distance AS similarity
-FROM (
-    (SELECT 'memory' AS type, v.id, v.distance
+-- source is later.
+-- The first three columns tell of the index alone: how many it gave, how many of those are shown, and the greatest distance.
+WITH near AS MATERIALIZED (
+    SELECT kind, record_id, source_id, distance
+    FROM near_vectors(%(tenant_id)s, %(model)s, %(vector)s::vector, %(reach)s)
+),
+hits AS MATERIALIZED (
+    SELECT 'memory' AS type, near.record_id AS id, e.distance, true AS near
+    FROM near
+    CROSS JOIN LATERAL (
+        SELECT (embedding <=> %(vector)s::vector) + 0 AS distance FROM memory_embeddings
+        WHERE tenant_id = %(tenant_id)s AND memory_id = near.record_id AND model = %(model)s OFFSET 0
+    ) AS e
+    CROSS JOIN LATERAL (
+        SELECT FROM memories AS m
+        WHERE m.tenant_id = %(tenant_id)s AND m.id = near.record_id
+          AND coalesce(m.valid_from <= coalesce(%(as_of)s::timestamptz, now()), true)
+          AND (%(history)s::boolean
+               OR (m.status IN ('active', 'completed', 'abandoned', 'disputed')
+                   AND coalesce(m.valid_to > coalesce(%(as_of)s::timestamptz, now()), true))
+               OR (m.status IN ('superseded', 'expired')
+                   AND m.valid_to > coalesce(%(as_of)s::timestamptz, now())))
+        OFFSET 0
+    ) AS in_force
+    WHERE near.kind = 'memory'
+    UNION ALL
+    SELECT 'passage', near.record_id, e.distance, true
+    FROM near
+    CROSS JOIN LATERAL (
+        SELECT (embedding <=> %(vector)s::vector) + 0 AS distance FROM passage_embeddings
+        WHERE tenant_id = %(tenant_id)s AND passage_id = near.record_id AND model = %(model)s OFFSET 0
+    ) AS e
+    CROSS JOIN LATERAL (
+        SELECT FROM sources AS s
+        WHERE s.tenant_id = %(tenant_id)s AND s.id = near.source_id
+          AND coalesce(s.source_date, s.created_at) <= coalesce(%(as_of)s::timestamptz, now())
+        OFFSET 0
+    ) AS known
+    WHERE near.kind = 'passage'
+    UNION ALL
+    (SELECT 'memory', v.id, v.distance, false
      FROM (
-         SELECT memory_id AS id, (embedding <=> %(vector)s::vector) + 0 AS distance
-         FROM memory_embeddings
-         WHERE tenant_id = %(tenant_id)s AND model = %(model)s
-         OFFSET 0
+         SELECT id, distance FROM (
+             SELECT memory_id AS id, (embedding <=> %(vector)s::vector) + 0 AS distance FROM memory_embeddings
+             WHERE tenant_id = %(tenant_id)s AND model = %(model)s AND visibility = 'tenant' AND NOT indexed
+             UNION ALL
+             SELECT memory_id, (embedding <=> %(vector)s::vector) + 0 FROM memory_embeddings
+             WHERE tenant_id = %(tenant_id)s AND model = %(model)s AND visibility = 'private' AND NOT indexed
+               AND user_id = %(user_id)s
+             UNION ALL
+             SELECT memory_id, (embedding <=> %(vector)s::vector) + 0 FROM memory_embeddings
+             WHERE tenant_id = %(tenant_id)s AND model = %(model)s AND visibility = 'restricted' AND NOT indexed
+             OFFSET 0
+         ) AS measured
+         WHERE distance <= 1 - %(floor)s::float8 ORDER BY distance, id
      ) AS v
-          JOIN memories AS m ON m.id = v.id
-     WHERE m.tenant_id = %(tenant_id)s AND v.distance <= 1 - %(floor)s::float8
-       AND coalesce(m.valid_from <= coalesce(%(as_of)s::timestamptz, now()), true)
-       AND (%(history)s::boolean
-            OR (m.status IN ('active', 'completed', 'abandoned', 'disputed')
-                AND coalesce(m.valid_to > coalesce(%(as_of)s::timestamptz, now()), true))
-            OR (m.status IN ('superseded', 'expired')
-                AND m.valid_to > coalesce(%(as_of)s::timestamptz, now())))
+     CROSS JOIN LATERAL (
+         SELECT FROM memories AS m
+         WHERE m.tenant_id = %(tenant_id)s AND m.id = v.id
+           AND coalesce(m.valid_from <= coalesce(%(as_of)s::timestamptz, now()), true)
+           AND (%(history)s::boolean
+                OR (m.status IN ('active', 'completed', 'abandoned', 'disputed')
+                    AND coalesce(m.valid_to > coalesce(%(as_of)s::timestamptz, now()), true))
+                OR (m.status IN ('superseded', 'expired')
+                    AND m.valid_to > coalesce(%(as_of)s::timestamptz, now())))
+         OFFSET 0
+     ) AS in_force
      ORDER BY v.distance, v.id LIMIT %(limit)s)
     UNION ALL
-    (SELECT 'passage', v.id, v.distance
+    (SELECT 'passage', v.id, v.distance, false
      FROM (
-         SELECT passage_id AS id, source_id, (embedding <=> %(vector)s::vector) + 0 AS distance
-         FROM passage_embeddings
-         WHERE tenant_id = %(tenant_id)s AND model = %(model)s
-         OFFSET 0
+         SELECT id, source_id, distance FROM (
+             SELECT passage_id AS id, source_id, (embedding <=> %(vector)s::vector) + 0 AS distance
+             FROM passage_embeddings
+             WHERE tenant_id = %(tenant_id)s AND model = %(model)s AND visibility = 'tenant' AND NOT indexed
+             UNION ALL
+             SELECT passage_id, source_id, (embedding <=> %(vector)s::vector) + 0 FROM passage_embeddings
+             WHERE tenant_id = %(tenant_id)s AND model = %(model)s AND visibility = 'private' AND NOT indexed
+               AND user_id = %(user_id)s
+             UNION ALL
+             SELECT passage_id, source_id, (embedding <=> %(vector)s::vector) + 0 FROM passage_embeddings
+             WHERE tenant_id = %(tenant_id)s AND model = %(model)s AND visibility = 'restricted' AND NOT indexed
+             OFFSET 0
+         ) AS measured
+         WHERE distance <= 1 - %(floor)s::float8 ORDER BY distance, id
      ) AS v
-          JOIN sources AS s ON s.id = v.source_id
-     WHERE s.tenant_id = %(tenant_id)s AND v.distance <= 1 - %(floor)s::float8
-       AND coalesce(s.source_date, s.created_at) <= coalesce(%(as_of)s::timestamptz, now())
+     CROSS JOIN LATERAL (
+         SELECT FROM sources AS s
+         WHERE s.tenant_id = %(tenant_id)s AND s.id = v.source_id
+           AND coalesce(s.source_date, s.created_at) <= coalesce(%(as_of)s::timestamptz, now())
+         OFFSET 0
+     ) AS known
      ORDER BY v.distance, v.id LIMIT %(limit)s)
-) AS hits
-ORDER BY hits.distance, hits.id
-LIMIT %(limit)s
+)
+SELECT index.given, index.shown, index.farthest, nearest.type, nearest.id, 1 - nearest.distance AS similarity
+FROM (
+    SELECT (SELECT count(*) FROM near) AS given, (SELECT count(*) FROM hits WHERE near) AS shown,
+           (SELECT max(distance) FROM near) AS farthest
+) AS index
+LEFT JOIN (
+    SELECT type, id, min(distance) AS distance FROM hits WHERE distance <= 1 - %(floor)s::float8
+    GROUP BY type, id ORDER BY min(distance), id LIMIT %(limit)s
+) AS nearest ON true
+ORDER BY nearest.distance, nearest.id

@@ -9,7 +9,7 @@ WITH put AS (
     SELECT
         %(tenant_id)s, id, label, layer, 'active', text, title, confidence, visibility, user_id, reader_users,
         reader_groups, subject, property, origin, conversation_id, tags, metadata, occurred_at, valid_from, valid_to,
-        to_tsvector('english', search_text) || to_tsvector('simple', search_text), %(model)s, %(created_by)s,
+        memory_os_text_vector(search_text), %(model)s, %(created_by)s,
         decode(exact_key, 'hex')
     FROM jsonb_to_recordset(%(rows)s::jsonb) AS given (
         id uuid, label text, layer text, text text, title text, confidence double precision, visibility text,

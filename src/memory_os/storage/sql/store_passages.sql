@@ -2,7 +2,7 @@
 -- overwritten.
 INSERT INTO passages (tenant_id, id, source_id, ordinal, text, locator, search, embedding_model)
 SELECT %(tenant_id)s, id, %(source_id)s, ordinal, text, locator,
-       to_tsvector('english', search_text) || to_tsvector('simple', search_text), %(model)s
+       memory_os_text_vector(search_text), %(model)s
 FROM jsonb_to_recordset(%(rows)s::jsonb) AS given (id uuid, ordinal int, text text, locator jsonb, search_text text)
 ON CONFLICT (tenant_id, id) DO NOTHING
 RETURNING id

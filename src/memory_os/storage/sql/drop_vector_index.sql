@@ -1,0 +1,1 @@
+SELECT drop_vector_index(%(tenant_id)s) AS dropped

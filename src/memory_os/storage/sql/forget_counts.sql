@@ -1,0 +1,1 @@
+DELETE FROM text_frequencies WHERE tenant_id = %(tenant_id)s AND reader = ANY (%(readers)s::text[])
