@@ -35,6 +35,8 @@ STRUCTURED = 0.25
 """The share of chains whose facts name their subject and property, as a careful client would."""
 RETURNING = 0.1
 """The share of chains that end at the value that they began with."""
+QUOTED = 25
+"""Misses that the report quotes."""
 PAIRS = "dedup_dev"
 CHANGES = ("supersede", "contradict")
 IMMUTABLE = "Event"
@@ -268,7 +270,7 @@ def ask_all(client: httpx.Client, chains: Sequence[Chain]) -> Json:
         elif not alone:
             told["newest_first_by"] = {key: one.figures()["newest_first"] for key, one in by_kind.items()}
             told["newest_on_top_by"] = {key: one.figures()["newest_on_top"] for key, one in by_kind.items()}
-            told["misses"] = tally.misses
+            told["misses"] = tally.misses[:QUOTED]
         shares = [told[key] for key in ("newest_first", "newest_on_top", "newest_found", "old_shown")]
         print(f"{name:<28} {'   '.join(f'{value:>12.1%}' for value in shares)}", flush=True)
     return figures

@@ -28,7 +28,7 @@ def growth_table(made: Json) -> list[str]:
     for kind, sort in (("asked", ""), ("parts", "of it: "), ("raw", "raw: ")):
         for name in largest[kind]:
             cells = [one[kind].get(name) for one in sizes.values()]
-            told = [f"{cell['p50_ms']} / {cell['p95_ms']}" if cell else "" for cell in cells]
+            told = [f"{cell['p50_ms']:.1f} / {cell['p95_ms']:.1f}" if cell else "" for cell in cells]
             grown = made["growth"].get(name) if kind == "asked" else None
             label = f"{name} alone" if kind == "asked" and name != "all arms" else PARTS.get(name, name)
             rows.append([sort + label, *told, str(grown["exponent"]) if grown else ""])
@@ -55,7 +55,8 @@ def crowd_table(made: Json) -> list[str]:
     rows = []
     for one in (made["one_client"], made["many_clients"]):
         faults = ", ".join(f"{count} x {name}" for name, count in one["faults"].items()) or "none"
-        told = [str(one[name]) for name in ("clients", "p50_ms", "p95_ms", "answers_per_s", "answers")]
+        told = [f"{one['clients']}", f"{one['p50_ms']:.1f}", f"{one['p95_ms']:.1f}", f"{one['answers_per_s']}"]
+        told.append(f"{one['answers']}")
         rows.append([*told, faults])
     ratio = made["many_over_one"]
     rows.append(["ratio", f"{ratio['p50_ms']} x", f"{ratio['p95_ms']} x", f"{ratio['answers_per_s']} x", "", ""])

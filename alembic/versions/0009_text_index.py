@@ -181,20 +181,19 @@ def _write_anew(table: str, texts: str) -> None:
         "WHERE t.tenant_id = n.tenant_id AND t.id = n.id"
     )
     done, told = 0, time.monotonic()
-    rows = connection.execution_options(yield_per=_BATCH).execute(
-        text(f"SELECT tenant_id, id, {texts} FROM {table}")  # noqa: S608 - our own names
-    )
-    for batch in rows.partitions(_BATCH):
-        given = {
-            "tenants": [row[0] for row in batch],
-            "ids": [row[1] for row in batch],
-            "words": [search_text(row[2]) for row in batch],
-        }
-        connection.execute(update, given)
-        done += len(batch)
-        if time.monotonic() - told > 1 or done == total:
-            told = time.monotonic()
-            sys.stderr.write(f"words of {table}: {done} of {total}\n")
+    read = text(f"SELECT tenant_id, id, {texts} FROM {table}")  # noqa: S608 - our own names
+    with connection.execute(read, execution_options={"yield_per": _BATCH}) as rows:
+        for batch in rows.partitions():
+            given = {
+                "tenants": [row[0] for row in batch],
+                "ids": [row[1] for row in batch],
+                "words": [search_text(row[2]) for row in batch],
+            }
+            connection.execute(update, given)
+            done += len(batch)
+            if time.monotonic() - told > 1 or done == total:
+                told = time.monotonic()
+                sys.stderr.write(f"words of {table}: {done} of {total}\n")
     op.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
 

@@ -26,7 +26,7 @@ Row = Mapping[str, Any]
 _DERIVED = UUID("6d656d6f-7279-5f6f-735f-656e74697479")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STATEMENTS = {
-    "memories": "SELECT id, label, status, version, user_id, valid_from, valid_to, text FROM memories",
+    "memories": "SELECT id, label, status, version, user_id, valid_from, valid_to, text, title FROM memories",
     "entities": "SELECT id, name, entity_type, declared, aliases, mention_records, mention_occurrences, "
     "mention_confidence FROM entities",
     "names": "SELECT canonical_name, entity_id, surface FROM entity_names",
@@ -75,7 +75,7 @@ class Canonical:
         ]
         index = DeclaredNames((canonical, surface) for canonical, _, surface in self.names)
         self._found: dict[UUID, tuple[ExtractedMention, ...]] = {
-            row["id"]: extract(row["text"], index) for row in self.rows["memories"]
+            row["id"]: extract(row["text"], index, row["title"]) for row in self.rows["memories"]
         }
         self._bearers: dict[str, set[UUID]] = defaultdict(set)
         for canonical, entity_id, _ in self.names:

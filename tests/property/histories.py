@@ -53,6 +53,7 @@ name = st.integers(0, 2) | st.integers(0, 2) | st.integers(3, 2 + len(NAMES))
 """One of the three that a history shares, or any: names are rare, and what is dense hides faults."""
 
 names = st.lists(name, min_size=1, max_size=3)
+titles = st.none() | name
 spellings = st.sampled_from((str, str, str, str.upper, str.lower))
 mostly = st.sampled_from((True, True, True, False))
 
@@ -120,12 +121,25 @@ class Histories(RuleBasedStateMachine):
 
     # --- users
 
-    @rule(named=names, spelling=spellings, user=st.sampled_from(USERS), reuse=st.booleans(), times=st.integers(1, 2))
+    @rule(
+        named=names,
+        titled=titles,
+        spelling=spellings,
+        user=st.sampled_from(USERS),
+        reuse=st.booleans(),
+        times=st.integers(1, 2),
+    )
     def store(
-        self, named: list[int], spelling: Callable[[str], str], user: str | None, reuse: bool, times: int
+        self,
+        named: list[int],
+        titled: int | None,
+        spelling: Callable[[str], str],
+        user: str | None,
+        reuse: bool,
+        times: int,
     ) -> None:
         ident = self.forgotten[-1] if reuse and self.forgotten else None
-        stored = self.tenant.store(self.text_of(named * times, spelling), user, ident)
+        stored = self.tenant.store(self.text_of(named * times, spelling), user, ident, self.title_of(titled))
         if stored is not None and stored not in self.memories:
             self.memories.append(stored)
             self.forgotten = [known for known in self.forgotten if known != stored]
@@ -135,6 +149,12 @@ class Histories(RuleBasedStateMachine):
     def rewrite(self, which: int, named: list[int], spelling: Callable[[str], str]) -> None:
         self.tenant.mend()  # what can't be read can't be changed
         self.tenant.change(pick(self.memories, which), MemoryPatch(text=self.text_of(named, spelling)))
+
+    @precondition(lambda self: self.memories)
+    @rule(which=number, titled=titles)
+    def retitle(self, which: int, titled: int | None) -> None:
+        self.tenant.mend()
+        self.tenant.change(pick(self.memories, which), MemoryPatch(title=self.title_of(titled)))
 
     @precondition(lambda self: self.memories)
     @rule(
@@ -445,6 +465,9 @@ class Histories(RuleBasedStateMachine):
 
     def text_of(self, named: list[int], spelling: Callable[[str], str]) -> str:
         return f"we saw {' with '.join(spelling(self.name_of(some)) for some in named)} there."
+
+    def title_of(self, titled: int | None) -> str | None:
+        return None if titled is None else self.name_of(titled)
 
 
 def pick(known: list[Any], which: int) -> Any:

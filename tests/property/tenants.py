@@ -93,8 +93,10 @@ class Tenant:
 
     # --- memories
 
-    def store(self, text: str, user: str | None, ident: UUID | None = None) -> UUID | None:
-        draft = MemoryDraft(text, "Attribute", ident, dedup="off")  # told twice is stored twice, for more to project
+    def store(self, text: str, user: str | None, ident: UUID | None = None, title: str | None = None) -> UUID | None:
+        draft = MemoryDraft(
+            text, "Attribute", ident, title=title, dedup="off"
+        )  # told twice is stored twice, for more to project
         stored = self._act(lambda tx, who: self._memories.store(tx, who, draft, _NO_VECTORS, None), user=user)
         return stored.memory.id if stored else None
 

@@ -120,6 +120,7 @@ ACROSS_TENANTS = {
     "retrieval_edges_worker": "a worker looks for tenants with walks that wait",
     "graph_tombstones_worker": "they are pruned for all tenants at once",
     "graph_tombstones_owner": "a trigger leaves them wherever rows are deleted",
+    "postings_owner": "triggers keep them wherever rows are written, by the rows' own tenant",
 }
 """Policies that do not read the tenant, and why."""
 

@@ -54,6 +54,7 @@ HIDE_NOTHING = {
     "outbox_events": "the queue",
     "retrieval_items": "of a retrieval, which is hidden as a whole; it holds ids that were shown",
     "retrieval_feedback": "the same",
+    "text_frequencies": "numbers of records with common words, of five hundred on",
 }
 """Tables in which no row is hidden from some of those who see others, or which hold nothing of records."""
 

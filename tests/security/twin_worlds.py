@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -72,6 +73,7 @@ class Telling:
     whole: bool
     settle: Callable[[], Awaitable[None]]
     _tokens: dict[tuple[Who, str], str] = field(default_factory=dict)
+    _middle: str = ""
 
     def headers(self, who: Who, role: str) -> dict[str, str]:
         """Headers of a request of theirs, with a token that is bound to them."""
@@ -91,6 +93,7 @@ class Telling:
                     statuses[f"record {spec.number}"] = answer.status_code
             if spec.number % 3 == 0:
                 await self.settle()  # what is derived is made at several times
+        self._middle = datetime.now(UTC).isoformat()
         for relation in self.plan.relations:
             who, readable = relation.author(), relation.readable_by(self.plan.reader)
             if relation.kind == "retrieval" and who is not None and who.user == self.plan.reader.user:
@@ -153,7 +156,10 @@ class Telling:
         for body in self._retrievals():
             yield await self.ask("POST", "/v1/retrieve", body)
         for query in (THINGS[0], *PERSONS[:2]):
-            yield await self.ask("POST", "/v1/context", {"query": query, "limits": {"paths": 50}})
+            body = {"query": query, "limits": {"paths": 50}}
+            yield await self.ask("POST", "/v1/context", body)
+            past = await self.ask("POST", "/v1/retrieve", {**body, "believed_at": self._middle})
+            yield replace(past, question=f"{query} in the middle")
         for spec in self.plan.records:
             checked = {"text": spec.text.replace(spec.canary, "Main"), "label": spec.label}
             yield await self.ask("POST", "/v1/memories/check", checked)

@@ -1,7 +1,8 @@
-"""The heuristic extractor: declared names, quoted phrases and capitalised phrases, offline, in any script.
+"""The heuristic extractor: declared names, quoted phrases, capitalised phrases and titles, offline, in any script.
 
 Known limits, by design: a name that only ever begins sentences is not found until it is declared; German nouns look
-like names; speech in quotation marks is told from a quoted name by its form alone; Black Friday ends at its weekday.
+like names, and so does a title in capitals (Kitchen Rota), but none in a script without them; speech in quotation marks
+is told from a quoted name by its form alone; Black Friday ends at its weekday.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
@@ -18,6 +19,7 @@ from memory_os.domain.code_points import IGNORED, UNSPACED_LETTERS, regex_class
 from memory_os.domain.declared_names import DeclaredMatch, DeclaredNames
 from memory_os.domain.names import canonical_name
 from memory_os.domain.stop_words import COMMON_WORDS, NAME_WORDS, NOT_NAMES, PRONOUNS, SPEECH_VERBS
+from memory_os.domain.titles import find_titled
 
 __all__ = [
     "CONFIDENCE",
@@ -30,7 +32,7 @@ __all__ = [
 ]
 
 EXTRACTOR: Final = "heuristic"
-EXTRACTOR_VERSION: Final = 1
+EXTRACTOR_VERSION: Final = 2
 """Goes up whenever `extract` or `canonical_name` may answer differently; older mentions are then extracted anew."""
 
 MAX_MENTIONS: Final = 64
@@ -47,14 +49,15 @@ Kind = Literal["declared", "quoted", "capitalised"]
 
 @dataclass(frozen=True, slots=True)
 class ExtractedMention:
-    """A name in a text.
+    """A name in a text and its title.
 
     Attributes:
         name: As its first occurrence is written, white space collapsed.
         key: Canonical form; of a declared name, the canonical form of its entity.
         confidence: 0..1, of the most certain occurrence.
-        occurrences: How many times the text names it.
-        spans: Where, as half-open spans of characters, ascending.
+        occurrences: How many times text and title name it.
+        spans: Where in the text, as half-open spans of characters, ascending; what the title names has none, so that
+            they may be fewer than the occurrences, and none at all.
         kind: What the most certain occurrence is.
     """
 
@@ -116,19 +119,61 @@ _CONTEXT: Final = 24
 """Characters before a quotation in which the word before it is looked for."""
 
 
-def extract(text: str, declared: DeclaredNames) -> tuple[ExtractedMention, ...]:
+_UNDER_TITLE: Final = "\n\n"
+"""Between title and text: no name, sentence or quotation goes across an empty line."""
+
+
+def extract(text: str, declared: DeclaredNames, title: str | None = None) -> tuple[ExtractedMention, ...]:
     """The names in a text, one mention a key, in the order of their first occurrence; at most `MAX_MENTIONS`.
 
     Declared names always match and win over what overlaps them; a longer phrase around one is a name of its own. Runs
     in time linear in the text.
+
+    Args:
+        text: The text.
+        declared: The names that always match.
+        title: Read as the line before the text. One that is a name by its form as a whole is a mention, even of a
+            single word. What the text begins with again is counted once, as the text's.
     """
-    known = declared.find(text)
-    quoted = _find_quoted(text)
+    head = (title or "").strip()
+    lead = head + _UNDER_TITLE if head else ""
+    whole = lead + text
+    known = declared.find(whole)
+    quoted = _find_quoted(whole)
     found = [_Found(match.start, match.end, match.key, "declared", CONFIDENCE["declared"]) for match in known]
     taken = _Spans(known)
     found += [quote for quote in quoted if not taken.cover(quote.start, quote.end)]
-    found += _name_phrases(text, find_capitalised(text), taken, _Spans(quoted))
-    return _merge(text, found)
+    phrases = _join(find_capitalised(whole), find_titled(head))
+    found += _name_phrases(whole, phrases, taken, _Spans(quoted))
+    if lead:
+        rest = text.lstrip()
+        found = _count_once(found, _repeated(head, rest), len(whole) - len(rest))
+    return _merge(whole, found, len(lead))
+
+
+def _join(phrases: Sequence[Phrase], titled: Iterable[Phrase]) -> list[Phrase]:
+    """The phrases of a text with those that its title consists of, of which none is doubted for where it stands."""
+    by_span = {(phrase.start, phrase.end): phrase for phrase in phrases}
+    for phrase in titled:
+        known = by_span.get((phrase.start, phrase.end))
+        by_span[phrase.start, phrase.end] = replace(known, initial=phrase.initial) if known else phrase
+    return list(by_span.values())
+
+
+def _repeated(head: str, rest: str) -> int:
+    """How many characters of a title stand at the beginning of the text, too."""
+    shorter = min(len(head), len(rest))
+    return next((place for place in range(shorter) if head[place] != rest[place]), shorter)
+
+
+def _count_once(found: Sequence[_Found], repeated: int, begin: int) -> list[_Found]:
+    """What was found, without names in the first `repeated` characters that are found again as far behind `begin`."""
+    places = {(occurrence.start, occurrence.end, occurrence.key) for occurrence in found}
+    return [
+        occurrence
+        for occurrence in found
+        if occurrence.end > repeated or (begin + occurrence.start, begin + occurrence.end, occurrence.key) not in places
+    ]
 
 
 def _find_quoted(text: str) -> list[_Found]:
@@ -189,25 +234,30 @@ def _is_own_name(phrase: Phrase, known: _Spans) -> bool:
     return not (phrase.initial and start == phrase.second and end == phrase.end)
 
 
-def _merge(text: str, found: Iterable[_Found]) -> tuple[ExtractedMention, ...]:
+def _merge(whole: str, found: Iterable[_Found], lead: int) -> tuple[ExtractedMention, ...]:
+    """The mentions of a text that begins after `lead` characters of title."""
     by_key: dict[str, list[_Found]] = {}
     for occurrence in sorted(found):
         by_key.setdefault(occurrence.key, []).append(occurrence)
-    mentions = [_mention(text, key, occurrences) for key, occurrences in by_key.items()]
-    if len(mentions) > MAX_MENTIONS:
-        mentions = sorted(mentions, key=lambda mention: (-mention.confidence, mention.spans[0]))[:MAX_MENTIONS]
-    return tuple(sorted(mentions, key=lambda mention: mention.spans[0]))
+    named = list(by_key.values())  # in the order of their first occurrences
+    if len(named) > MAX_MENTIONS:
+        surest = sorted(named, key=lambda occurrences: (-_best(occurrences).confidence, occurrences[0]))
+        named = sorted(surest[:MAX_MENTIONS], key=lambda occurrences: occurrences[0])
+    return tuple(_mention(whole, occurrences, lead) for occurrences in named)
 
 
-def _mention(text: str, key: str, occurrences: list[_Found]) -> ExtractedMention:
-    best = max(occurrences, key=lambda occurrence: occurrence.confidence)
-    first = occurrences[0]
+def _best(occurrences: Iterable[_Found]) -> _Found:
+    return max(occurrences, key=lambda occurrence: occurrence.confidence)
+
+
+def _mention(whole: str, occurrences: Sequence[_Found], lead: int) -> ExtractedMention:
+    best, first = _best(occurrences), occurrences[0]
     return ExtractedMention(
-        name=" ".join(_ignored.sub("", text[first.start : first.end]).split()),
-        key=key,
+        name=" ".join(_ignored.sub("", whole[first.start : first.end]).split()),
+        key=first.key,
         confidence=best.confidence,
         occurrences=len(occurrences),
-        spans=tuple((occurrence.start, occurrence.end) for occurrence in occurrences),
+        spans=tuple((one.start - lead, one.end - lead) for one in occurrences if one.start >= lead),
         kind=best.kind,
     )
 

@@ -1,4 +1,7 @@
-"""Which entities a question names: its word groups are looked up by canonical name, then matched with care."""
+"""Which entities a question names: its word groups are looked up by canonical name, then matched with care.
+
+And whether a record begins with a name, which is what it is about.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from uuid import UUID
 from memory_os.domain.code_points import THAI_MARKS, UNSPACED_LETTERS, regex_class
 from memory_os.domain.declared_names import DeclaredNames
 from memory_os.domain.names import canonical_name
+from memory_os.domain.stop_words import ARTICLES, HONORIFICS
 
 GROUP_WORDS: Final = 6
 """Words of the longest name that is looked for."""
@@ -21,6 +25,9 @@ GROUP_LETTERS: Final = 8
 
 MAX_GROUPS: Final = 6_000
 """Names looked up for one question: all of 4,000 characters of English; they travel as one array."""
+
+_BEGINNING: Final = 512
+"""Characters of a record that are looked at for the name it begins with: the longest one, and marks around it."""
 
 _letters = regex_class(UNSPACED_LETTERS)
 _atom = re.compile(f" ?(?:[{_letters}][{regex_class(THAI_MARKS)}]*|[^ {_letters}]+)")
@@ -62,3 +69,26 @@ def named_in(query: str, candidates: Iterable[NamedEntity]) -> list[UUID]:
         surfaces.append((entity.canonical_name, entity.surface))
     found = DeclaredNames(surfaces).find(query)
     return list(dict.fromkeys(ident for match in found for ident in sorted(bearers[match.key], key=str)))
+
+
+def is_subject(name: str, title: str | None, text: str) -> bool:
+    """Whether a record begins with a name, so that it is about who bears it: its title, if it has one, else its text.
+
+    Marks, articles and honorifics before the name are left aside, and names are compared in canonical form. Only whole
+    words count; whether more of a name follows ("Ann" before "Lee") is not looked at, since a mention tells that.
+
+    Args:
+        name: The name of a mention, as it is written or in canonical form.
+        title: The record's title.
+        text: The record's text.
+    """
+    wanted = canonical_name(name)
+    left = canonical_name(((title or "").strip() or text.lstrip())[:_BEGINNING])
+    while wanted and left:
+        rest = left.removeprefix(wanted)
+        if rest != left and (not rest or rest[0] == " " or _unspaced.match(rest)):
+            return True
+        before, _, left = left.partition(" ")
+        if before not in ARTICLES and before not in HONORIFICS:
+            return False
+    return False

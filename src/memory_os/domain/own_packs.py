@@ -7,7 +7,7 @@ from typing import Final
 
 from memory_os.domain.pack_markdown import FENCE_INFO, PREAMBLE
 
-_ARMS: Final = "(?:graph|text|vector)"
+_ARMS: Final = "(?:graph|rerank|text|vector)"
 _UUID: Final = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 _line_marks = re.compile(r"^[ \t>|*+-]+", re.MULTILINE)
@@ -19,14 +19,15 @@ _heading, _, _promise = PREAMBLE.lstrip("# ").partition("\n")
 _preamble = re.compile(rf"{re.escape(_heading)}\W+{re.escape(_promise.rstrip('.'))}")
 _fence = re.compile(rf"[`~]{{3,}} ?{FENCE_INFO} id: \S")
 _record = re.compile(
-    rf"\bscore: \d+\.\d{{4}} \({_ARMS} \d+(?:, {_ARMS} \d+)*\) .{{0,2000}}?\bwhy: (?:query -> |shares )"
+    rf"\bscore: \d+\.\d{{4}} (?:\({_ARMS} \d+(?:, {_ARMS} \d+)*\) )?"
+    r".{0,2000}?\bwhy: (?:query -> |shares |stands beside )"
 )
 """Of a record that has lost its fence: what it was ranked by, and some fields later why."""
 
 _answer = re.compile(rf'"retrieval_id" ?: ?"{_UUID}"')
 _answer_fields = re.compile(r'"omitted_count" ?: ?\d|"no_match" ?: ?(?:true|false|True|False)')
 _item_fields = (
-    re.compile(rf'"arms" ?: ?\{{ ?"{_ARMS}" ?: ?\d'),
+    re.compile(rf'"arms" ?: ?\{{ ?(?:"{_ARMS}" ?: ?\d|\}})'),
     re.compile(r'"why" ?: ?\[ ?"'),
     re.compile(r'"score" ?: ?-?\d'),
 )

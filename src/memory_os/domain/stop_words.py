@@ -86,6 +86,13 @@ SMALL_WORDS: Final = _words(
 )
 """Dropped at both edges of a capitalised phrase; inside (Lord Of The Rings) they stay."""
 
+ARTICLES: Final = _words(
+    """
+    a an the der die das den dem ein eine les un une uno una unos unas il lo gli het een ο η το τα οι
+    """
+)
+"""Those of the small words that a name may be written with and without: The Beatles and Beatles are one band."""
+
 NOT_NAMES: Final = _words(
     """
     ok todo fixme tbd tba fyi asap eta aka ps nb am pm ad bc bce ce faq diy rip vip q&a imho imo btw idk tldr
@@ -192,6 +199,9 @@ BRIDGES: Final = frozenset(
 
 Not "and": Ardal & Finch is a firm, Ann and Ben are two people.
 """
+
+TITLE_WORDS: Final = _words("and in on at by for to with from und et y e zu zum zur im am и και")
+"""What may stand between the words of a title that is a name, beside bridges: a title says where the name ends."""
 
 COMMON_WORDS: Final = PRONOUNS | DATES | STARTERS | SMALL_WORDS | NAME_WORDS
 """A declared name that is one of these, written with a capital, is not found where it is written without."""

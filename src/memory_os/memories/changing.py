@@ -96,7 +96,7 @@ async def change_memory(
         title = values.get("title", current.title)
         values["search"] = text_vector(title, text)
     if "text" in values:
-        # Mentions follow the text: the worker extracts again, and embeds what could not be embedded now.
+        # The worker embeds what could not be embedded now.
         values["embedding_model"] = None
         if embedded is not None and embedded.vectors is not None:
             values["embedding_model"] = embedded.identity.model
@@ -109,8 +109,9 @@ async def change_memory(
     if changed is None:
         raise AssertionError("a locked row can't be gone")
     after, before = memory_of(changed), values_before(current, values)
-    if "text" in values or Audience.of(current) != Audience.of(after):
-        await _forget_extraction(tx, memory_id)  # which entities it may name follows its readers, too
+    if "text" in values or "title" in values or Audience.of(current) != Audience.of(after):
+        # Mentions follow text and title, and which entities they may be of follows the readers.
+        await _forget_extraction(tx, memory_id)
     if "text" in values:
         await _replace_vector(tx, memory_id, embedded)
     await note_act(
@@ -194,7 +195,7 @@ async def _exact_key(tx: Transaction, row: RowMapping, values: Mapping[str, Any]
 
 
 async def _forget_extraction(tx: Transaction, memory_id: UUID) -> None:
-    """Empty the mark, which is kept since it tells that there are mentions of the older text."""
+    """Empty the mark, which is kept since it tells that there are mentions of the older text or title."""
     done = tables.extractions
     mine = (done.c.tenant_id == tx.tenant_id) & (done.c.memory_id == memory_id)
     await tx.run(update(done).where(mine).values(extractor=""))

@@ -24,7 +24,7 @@ EXTRACTED_BY = {"extractor": EXTRACTOR, "extractor_version": EXTRACTOR_VERSION}
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was found in one memory's text, as it was at a version. `again` tells that older mentions may be there."""
+    """What was found in one memory, as it was at a version. `again` tells that older mentions may be there."""
 
     memory_id: UUID
     version: int
@@ -93,7 +93,7 @@ class Kept:
 
 
 async def read_memories(tx: Transaction, ids: Sequence[UUID]) -> list[dict[str, Any]]:
-    """The present state of memories; `text` only where it has still to be extracted from."""
+    """The present state of memories; `text` and `title` only where it has still to be extracted from."""
     if not ids:
         return []
     return await tx.hot("projected_memories", {"tenant_id": tx.tenant_id, "ids": list(ids), **EXTRACTED_BY})
@@ -110,7 +110,7 @@ def extract_from(rows: Sequence[Mapping[str, Any]], names: Names) -> list[Extrac
     for row in rows:
         if row["text"] is not None:
             known = names.for_readers(Audience.of_columns(row))
-            mentions = extract(row["text"], known.names)
+            mentions = extract(row["text"], known.names, row["title"])
             declared = {mention.key: known.meant[mention.key] for mention in mentions if mention.key in known.meant}
             extractions.append(Extraction(row["id"], row["version"], row["seen"], row["marked"], mentions, declared))
     return extractions

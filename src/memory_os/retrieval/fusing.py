@@ -14,6 +14,7 @@ from memory_os.domain.labels import LABELS
 from memory_os.domain.ranking import (
     boost,
     confidence_boost,
+    min_max_fusion,
     recency_boost,
     reciprocal_rank_fusion,
     reinforcement_boost,
@@ -27,8 +28,8 @@ from memory_os.retrieval.weighing import Weights
 GRAPH: Final = 0.3
 """What the graph's best trail adds to a record's relevance (0..1.2)."""
 
-RANK_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"vector": 1.0, "text": 1.0, "graph": 0.6})
-"""What each arm counts where ranks are fused. The graph brings context rather than answers. Ours; not tuned."""
+ARM_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"vector": 1.0, "text": 1.0, "graph": 0.6})
+"""What each arm counts where hits alone are fused, by ranks or scores. The graph brings context rather than answers."""
 
 DECIMALS: Final = 6
 
@@ -62,7 +63,9 @@ class Arms:
         return {"vector": self.vector, "text": self.words, "graph": {trail.ref: trail.score for trail in self.trails}}
 
 
-def fuse(arms: Arms, weights: Weights, hydrated: Hydrated, now: datetime, fusion: Fusion = "scores") -> list[Candidate]:
+def fuse(
+    arms: Arms, weights: Weights, hydrated: Hydrated, now: datetime, fusion: Fusion = "relevance"
+) -> list[Candidate]:
     """Candidates, best first, ties by id.
 
     Args:
@@ -70,7 +73,7 @@ def fuse(arms: Arms, weights: Weights, hydrated: Hydrated, now: datetime, fusion
         weights: What everything that may be an answer is worth.
         hydrated: What the reader may see; anything else is dropped.
         now: The time asked about, from which ages are counted.
-        fusion: By scores (the default, better on all development data), or by ranks.
+        fusion: By relevance (better on all development data), or by the hits of the arms alone: their scores or ranks.
     """
     by_ref = {trail.ref: trail for trail in arms.trails}
     seen: dict[str, dict[Ref, float]] = {
@@ -78,7 +81,14 @@ def fuse(arms: Arms, weights: Weights, hydrated: Hydrated, now: datetime, fusion
         for name, hits in arms.by_name().items()
     }
     ranks = {name: {ref: rank for rank, ref in enumerate(hits, start=1)} for name, hits in seen.items()}
-    fused = _by_ranks(seen) if fusion == "ranks" else _by_scores(weights, seen["graph"], hydrated)
+    match fusion:
+        case "ranks":
+            rankings = {name: list(hits) for name, hits in seen.items()}
+            fused = dict(reciprocal_rank_fusion(rankings, weights=ARM_WEIGHTS))
+        case "min_max":
+            fused = dict(min_max_fusion(seen, ARM_WEIGHTS))
+        case "relevance":
+            fused = _by_relevance(weights, seen["graph"], hydrated)
     records = {ref: record for ref in fused if (record := hydrated.record(ref))}
     factors = {ref: _factor(record, by_ref.get(ref), now) for ref, record in records.items()}
     return [
@@ -98,16 +108,12 @@ def _answers(hydrated: Hydrated, ref: Ref) -> bool:
     return record is not None and record.declared
 
 
-def _by_scores(weights: Weights, trails: Mapping[Ref, float], hydrated: Hydrated) -> dict[Ref, float]:
-    fused = {ref: score for ref, score in weights.relevance().items() if _answers(hydrated, ref)}
+def _by_relevance(weights: Weights, trails: Mapping[Ref, float], hydrated: Hydrated) -> dict[Ref, float]:
+    fused = {ref: max(0.0, score) for ref, score in weights.relevance().items() if _answers(hydrated, ref)}
     strongest = max(trails.values(), default=0.0)
     for ref, score in trails.items():
         fused[ref] = fused.get(ref, 0.0) + GRAPH * score / strongest
     return fused
-
-
-def _by_ranks(seen: Mapping[str, Mapping[Ref, float]]) -> dict[Ref, float]:
-    return dict(reciprocal_rank_fusion({name: list(hits) for name, hits in seen.items()}, weights=RANK_WEIGHTS))
 
 
 def _factor(record: Record, trail: Trail | None, now: datetime) -> float:

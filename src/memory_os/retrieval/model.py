@@ -22,7 +22,7 @@ MOST_RECORDS = 50
 RecordType = Literal["memory", "observation", "procedure", "outcome", "entity", "passage", "source"]
 ArmName = Literal["vector", "text", "graph", "rerank"]
 Format = Literal["json", "markdown"]
-Fusion = Literal["scores", "ranks"]
+Fusion = Literal["relevance", "min_max", "ranks"]
 GraphStateName = Literal["current", "lagging", "degraded", "off"]
 
 Query = Annotated[
@@ -85,8 +85,11 @@ class RetrievalRequest(Struct, forbid_unknown_fields=True, frozen=True):
     arms: Arms = Arms()
     fusion: Annotated[
         Fusion,
-        Meta(description="How the arms become one order: by what their scores say together, or by their ranks (RRF)."),
-    ] = "scores"
+        Meta(
+            description="How one order is made: by what words, vector and surroundings say of each candidate; or by "
+            "the hits of the arms alone, by their scores within the question (`min_max`) or their ranks (RRF)."
+        ),
+    ] = "relevance"
     rerank: Annotated[
         bool | None,
         Meta(
@@ -144,7 +147,7 @@ class PackItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
         why: The path that led to it in words, and what it shares with the question.
         path: The same path as records; left out where the budget is short.
         source: Of a memory, its strongest evidence; of a passage, where it stands. Left out where the budget is short.
-        superseded_by: The memory that took its place.
+        superseded_by: The memory that took its place, by supersession or correction, or of which it is a duplicate.
         shortened: The text ends before its end, at a sentence, to fit the budget.
     """
 

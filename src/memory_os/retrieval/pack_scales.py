@@ -70,8 +70,8 @@ class JsonScale:
         return size + weight.pieces
 
     def whole(self, items: Items, omitted: Omissions, extras: Extras) -> int:
-        """What the answer counts with these extras; the items and the omissions are those that `pack` ended with."""
-        key = ("listed", extras.listed)
+        """What the answer counts with these extras."""
+        key = ("listed", extras.listed, len(items), len(omitted))
         if (frame := self._frames.get(key)) is None:
             told = tell(omitted, extras.listed)
             frame = self._frames[key] = self._frame(self._answer.conflicts(items), told, len(omitted))

@@ -21,6 +21,9 @@ OMITTED_FOR_SAME_SOURCE: Final = "same_source"
 
 SCORE_DECIMALS: Final = 4
 
+BESIDE: Final = "stands beside a turn that was found"
+"""Why a turn of a conversation is there that no arm found by itself."""
+
 _PARTS: Final = ("text", "names", "embed", "vector", "wait", "graph", "hydrate", "rerank", "pack", "total")
 _LONGEST_MS: Final = 99_999.99
 """The timings are known only when the pack is done; until then they count as five digits each."""
@@ -182,9 +185,10 @@ def describe(candidate: Candidate) -> packing.PackItem:
 def _reasons(candidate: Candidate) -> tuple[str, ...]:
     """Why the record is there: the path that led to it, and what it shares with the question."""
     shared = [word for arm, word in (("text", "words"), ("vector", "meaning")) if arm in candidate.ranks]
-    reasons = (candidate.trail.words,) if candidate.trail else ()
+    reasons: tuple[str, ...] = (candidate.trail.words,) if candidate.trail else ()
     if shared:
         reasons = (*reasons, f"shares {' and '.join(shared)} with the question")
+    reasons = reasons or (BESIDE,)
     if place := candidate.ranks.get("rerank"):
         reasons = (*reasons, f"ranked anew as number {place} ({candidate.scores['rerank']:.3f})")
     return reasons

@@ -52,7 +52,7 @@ def past_act(row: Mapping[str, Any]) -> PastAct:
     """An act from its row of `acts_since`."""
     states: dict[str, Mapping[str, Any]] | None = None
     if row["states"] is not None:
-        states = {state["id"]: state for state in row["states"]}
+        states = {state["id"]: state for state in row["states"] if "id" in state}
     elif row["changed"] is not None:
         states = {str(row["memory_id"]): row["changed"]}
     elif row["confidence"] is not None:

@@ -24,7 +24,7 @@ BUDGET_MS: Final = 150
 _GRACE_S: Final = 0.1
 """What a backend may take beyond its budget to notice that it is over."""
 
-SPARE_PATHS: Final = 3
+SPARE_PATHS: Final = 4
 """Paths asked for, for each one wanted: some lead through what this reader may not see, and fall away."""
 
 NAMED: Final = 6

@@ -157,6 +157,22 @@ async def _links(desk: Desk, entity: str) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.parametrize("declared", [True, False], ids=["declared", "derived"])
+async def test_the_other_entity_is_named_in_the_title_alone(
+    desk: Desk, worker: WorkerContext, database_urls: DatabaseUrls, declared: bool
+) -> None:
+    if declared:
+        await desk.actor.declare("Inception")
+    meant = await desk.actor.declare("Interstellar")
+    old = await desk.actor.remember("It won a prize.", title="Inception (film)")
+    await drain(worker)
+    (mention,) = rows_of(database_urls, "SELECT entity_id, spans FROM mentions")
+    assert mention["spans"] == []
+    ends = {"from": str(mention["entity_id"]), "to": meant}
+    new = (await desk.correct(old["id"], "wrong_entity", ends))["result"]
+    assert (new["title"], new["text"]) == ("Interstellar (film)", "It won a prize.")
+
+
 async def test_a_text_that_is_given_is_taken_as_it_is(desk: Desk, accounts: dict[str, str]) -> None:
     old = await desk.actor.remember(TEXT)
     ends = {"from": accounts["Chase Checking"], "to": accounts["Chase Savings"], "text": "Rent comes from savings."}

@@ -11,6 +11,7 @@ import pytest
 from tests.fixtures.service import TenantFactory, TestTenant
 from tests.fixtures.worker import drain, dump, rebuild
 
+from memory_os.domain.extraction import EXTRACTOR_VERSION
 from memory_os.graph.port import GraphUnavailableError
 from memory_os.outbox.queue import ClaimedEvent, Lease
 from memory_os_workers import projector
@@ -188,6 +189,23 @@ async def test_a_changed_text_moves_its_mentions(
     assert len(graph.mentions) == 2
 
 
+async def test_a_changed_title_moves_its_mentions(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext
+) -> None:
+    tenant = tenant_factory()
+    memory = await store(client, tenant, "He founded it.", title="Ann Miller")
+    path = f"/v1/memories/{memory}"
+    for title, names in (("Ann Miller", {"Ann Miller"}), ("Inception (film)", {"Inception"}), (None, set())):
+        answer = await client.patch(path, json={"title": title}, headers=tenant.headers())
+        assert answer.status_code == 200, answer.text
+        await drain(worker)
+        graph = await dump(worker, tenant.tenant_id)
+        assert {graph.entities[entity].name for _, entity in graph.mentions} == names
+        assert {node.name for node in graph.entities.values()} == names
+    with psycopg.connect(tenant.owner_url) as connection:
+        assert connection.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
+
+
 async def test_declaring_an_entity_takes_over_what_was_derived(
     client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext
 ) -> None:
@@ -296,6 +314,28 @@ async def test_a_rebuild_takes_in_what_was_stored_while_the_graph_was_off(
     await rebuild(worker)
     graph = await dump(worker, tenant.tenant_id)
     assert [(ident, graph.entities[entity].name) for ident, entity in graph.mentions] == [(memory, "Ann Miller")]
+
+
+async def test_a_rebuild_extracts_anew_what_an_older_extractor_has_read(
+    client: httpx.AsyncClient, tenant_factory: TenantFactory, worker: WorkerContext
+) -> None:
+    tenant = tenant_factory()
+    memory = await store(client, tenant, "He met Bob Stone.", title="Ann Miller")
+    await drain(worker)
+    expected = await dump(worker, tenant.tenant_id)
+    assert {node.name for node in expected.entities.values()} == {"Ann Miller", "Bob Stone"}
+    with psycopg.connect(tenant.owner_url) as connection:  # as the first version left it: from the text alone
+        connection.execute("UPDATE extractions SET extractor_version = 1")
+        connection.execute("DELETE FROM mentions WHERE canonical_name = 'ann miller'")
+        connection.execute("UPDATE mentions SET extractor_version = 1")
+    await request_rebuild(client, tenant)
+    await rebuild(worker)
+    assert await dump(worker, tenant.tenant_id) == expected
+    with psycopg.connect(tenant.owner_url) as connection:
+        rows = connection.execute(
+            "SELECT memory_id::text, canonical_name, spans, extractor_version FROM mentions ORDER BY 2"
+        ).fetchall()
+    assert rows == [(memory, "ann miller", [], EXTRACTOR_VERSION), (memory, "bob stone", [7, 16], EXTRACTOR_VERSION)]
 
 
 async def test_a_rebuild_that_would_leave_memories_out_is_refused(

@@ -82,6 +82,16 @@ async def test_what_do_i_know_about_john(remember: Memory, ask: Ask, worker: Wor
         assert item["why"][0].startswith("query -> John ←MENTIONS- ")
 
 
+async def test_a_title_that_is_a_name_leads_to_its_memory(remember: Memory, ask: Ask, worker: WorkerContext) -> None:
+    founded = await remember("He founded the channel in Chennai", title="Kalanithi Maran")
+    for text in ("The harbour is closed for repairs", "The budget review is on Thursday", "Deploys go out at noon"):
+        await remember(text)
+    await drain(worker)
+    item = item_of(await ask("Kalanithi Maran"), founded)
+    assert "graph" in item["arms"]
+    assert item["why"][0].startswith("query -> Kalanithi Maran \u2190MENTIONS- ")
+
+
 async def test_a_declared_alias_leads_to_the_entity_and_its_links(
     client: httpx.AsyncClient, tenant: TestTenant, ask: Ask, worker: WorkerContext
 ) -> None:

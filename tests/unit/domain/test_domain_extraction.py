@@ -180,7 +180,7 @@ def test_confidence_follows_the_evidence() -> None:
         "Rome": CONFIDENCE["declared"],
     }
     assert extract("in Rome", NOTHING_DECLARED)[0].confidence == CONFIDENCE["word"]
-    assert (EXTRACTOR, EXTRACTOR_VERSION) == ("heuristic", 1)
+    assert (EXTRACTOR, EXTRACTOR_VERSION) == ("heuristic", 2)
 
 
 def test_no_name_is_longer_than_120_characters_and_no_text_has_more_than_64() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_os.domain.names import canonical_name
-from memory_os.domain.naming import GROUP_WORDS, MAX_GROUPS, NamedEntity, name_groups, named_in
+from memory_os.domain.naming import GROUP_WORDS, MAX_GROUPS, NamedEntity, is_subject, name_groups, named_in
 
 
 def entity(number: int, surface: str) -> NamedEntity:
@@ -75,3 +75,50 @@ def test_every_run_of_words_is_looked_up(words: list[str]) -> None:
     for start in range(len(atoms)):
         for end in range(start + 1, min(start + GROUP_WORDS, len(atoms)) + 1):
             assert " ".join(atoms[start:end]) in groups
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "text"),
+    [
+        ("Kalanithi Maran", "Kalanithi Maran", "He founded a group."),
+        ("kalanithi maran", None, "Kalanithi Maran founded a group."),
+        ("Inception", "Inception (film)", "It won."),
+        ("Inception", "  ", "  Inception won."),
+        ("Beatles", "The Beatles", "They sang."),
+        ("The Beatles", None, "The Beatles sang."),
+        ("Weiss", None, "Dr. Weiss called."),
+        ("Blue Moon", None, "\u201cBlue Moon\u201d is a song."),
+        ("ardal finch", "Ardal & Finch", "A firm."),
+        ("Ann", None, "Ann's car is red."),
+        ("\u5317\u4eac", None, "\u5317\u4eac\u5f88\u5927"),
+    ],
+)
+def test_a_record_is_about_what_it_begins_with(name: str, title: str | None, text: str) -> None:
+    assert is_subject(name, title, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "text"),
+    [
+        ("Maran", "Kalanithi Maran", "Maran founded a group."),
+        ("Maran", None, "He met Maran."),
+        ("Ann", None, "Anna called."),
+        ("Ann", "Shift rules", "Ann wrote them."),
+        ("Ann", None, ""),
+        ("Ann", "", "The"),
+        ("", "Ann", "Ann"),
+        ("\u200b", None, "\u200b"),
+    ],
+)
+def test_a_record_is_about_nothing_that_it_only_names(name: str, title: str | None, text: str) -> None:
+    assert not is_subject(name, title, text)
+
+
+def test_where_a_record_begins_is_read_and_not_all_of_it() -> None:
+    assert not is_subject("Ann", None, "the " * 100_000 + "Ann")
+
+
+@given(st.text(max_size=20), st.none() | st.text(max_size=20), st.text(max_size=20))
+def test_any_record_is_about_what_it_has_as_its_title(name: str, title: str | None, text: str) -> None:
+    assert is_subject(name, name, text) == bool(canonical_name(name) and name.strip())
+    assert is_subject(name, title, text) == is_subject(canonical_name(name), title, text)

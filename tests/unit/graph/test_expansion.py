@@ -15,6 +15,7 @@ from memory_os.graph.expansion import (
     ENTITY_BEAM,
     FOLLOWED,
     HUB,
+    LEADS,
     MAX_SEEDS,
     MAX_WAYS,
     Edge,
@@ -78,9 +79,20 @@ class World:
 
 
 def choose(paths: Sequence[Path], limit: int) -> list[Path]:
-    """The best that arrive, and the best others in the room that they leave."""
-    first = [path for path in paths if arrives(path.steps[-1].node.kind, path.steps[-1].type)][:limit]
-    return first + [path for path in paths if path not in first][: limit - len(first)]
+    """The best that arrive, leads first, and the best others in the room that they leave."""
+    first: list[Path] = []
+    late: list[Path] = []
+    led: dict[NodeRef, set[NodeRef]] = {}
+    for path in paths:
+        if arrives(path.steps[-1].node.kind, path.steps[-1].type):
+            ends = led.setdefault(path.steps[-2].node, set()) if len(path.steps) > 1 else set()
+            is_mention = len(path.steps) > 1 and path.steps[-1].type == "MENTIONS"
+            is_late = is_mention and (path.steps[-1].node in ends or len(ends) >= LEADS)
+            (late if is_late else first).append(path)
+            if is_mention:
+                ends.add(path.steps[-1].node)
+    others = [path for path in paths if path not in first and path not in late]
+    return [*first, *late, *others][:limit]
 
 
 nodes = st.builds(NodeRef, st.sampled_from(["memory", "entity"]), st.sampled_from("abcdef"))
@@ -107,8 +119,13 @@ async def test_the_paths_are_the_best_of_all_that_there_are(
     if all(len(longer) <= MAX_WAYS for longer in every):  # nothing was cut on the way
         lengths = [choose(longer, paths) for longer in every]
         share = paths // hops
-        best = [path for longer in lengths for path in longer[:share]]
-        left = sorted((path for longer in lengths for path in longer[share:]), key=path_order)
+        best = [
+            path
+            for longer in lengths
+            for path in longer[:share]
+            if arrives(path.steps[-1].node.kind, path.steps[-1].type)
+        ]
+        left = sorted((path for longer in lengths for path in longer if path not in best), key=path_order)
         best += choose(left, paths - len(best))
         assert found == sorted(best, key=path_order)
     for path in found:
@@ -134,6 +151,15 @@ async def test_near_paths_do_not_crowd_out_far_ones() -> None:
     edges += [(mref("start"), "MENTIONS", eref("rare"), 0.1), (mref("far"), "MENTIONS", eref("rare"), 0.1)]
     paths = await expand(World(edges).neighbours, [Seed(mref("start"), 1.0)], Bounds(paths=4))
     assert [path.steps[-1].node.id for path in paths] == ["a000", "a001", "a002", "far"]
+
+
+async def test_many_names_are_followed_a_little_before_one_to_its_end() -> None:
+    edges = [(mref("start"), "MENTIONS", eref(name), 0.5) for name in ("rare", "popular")]
+    edges += [(mref(f"r{n}"), "MENTIONS", eref("rare"), 0.9) for n in range(LEADS + 2)]
+    edges += [(mref(f"p{n:02}"), "MENTIONS", eref("popular"), 0.5) for n in range(20)]
+    paths = await expand(World(edges).neighbours, [Seed(mref("start"), 1.0)], Bounds(paths=2 * LEADS + 1))
+    ends = [path.steps[-1].node.id for path in paths]
+    assert ends == [*(f"r{n}" for n in range(LEADS + 1)), *(f"p{n:02}" for n in range(LEADS))]
 
 
 async def test_what_lies_behind_a_seed_is_found_from_there() -> None:

@@ -12,7 +12,7 @@ from memory_os.graph.port import NodeRef, Path, Seed, Step
 from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
 from memory_os.retrieval.model import PathNode
-from memory_os.retrieval.trails import CO_OCCURRENCE, KNOWN, MENTIONED, NAME_CHARS, PASSING, TITLED, follow, shorten
+from memory_os.retrieval.trails import CO_OCCURRENCE, KNOWN, MENTIONED, NAME_CHARS, PASSING, SUBJECT, follow, shorten
 from memory_os.retrieval.walking import node_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -93,20 +93,22 @@ def bridge(over: int, to: int) -> Path:
     return Path(memory(1), (there, step("MENTIONS", memory(to), edge=None, weight=0.2, forward=False)), 0.1)
 
 
-def test_a_rare_name_is_a_better_bridge_and_a_title_the_best() -> None:
+@pytest.mark.parametrize(("text", "title"), [("It was shot by him.", "Ed wood (film)"), ("Ed Wood's last film.", None)])
+def test_a_rare_name_is_a_better_bridge_and_a_subject_the_best(text: str, title: str | None) -> None:
     seen = hydrated(
         record("memory", 1, "start"),
         record("entity", 10, "Ed Wood", declared=False),
         record("entity", 11, "Hollywood", declared=False),
-        record("memory", 2, "It was shot by him.", title="Ed wood (film)"),
-        *(record("memory", number, f"m{number}") for number in (3, 4)),
+        record("memory", 2, text, title=title),
+        record("memory", 3, "Ed Woodward met him."),
+        record("memory", 4, "m4"),
     )
     leads = {person(10): 3, person(11): 40}
     paths = [bridge(11, 4), bridge(10, 3), bridge(10, 2)]
     trails = follow(paths, [Seed(memory(1), 0.8)], [], seen, 12, leads)
     assert [trail.ref.id.int for trail in trails] == [2, 3, 4]
     assert [trail.score for trail in trails] == pytest.approx(
-        [0.8 * TITLED / damping(3), 0.8 * MENTIONED / damping(3), 0.8 * MENTIONED / damping(40)]
+        [0.8 * SUBJECT / damping(3), 0.8 * MENTIONED / damping(3), 0.8 * MENTIONED / damping(40)]
     )
     (uncounted,) = follow([bridge(10, 3)], [Seed(memory(1), 0.8)], [], seen, 12)
     assert uncounted.score == pytest.approx(0.8 * MENTIONED / damping(HUB))

@@ -1,14 +1,31 @@
 -- What this reader may see of these records, in force at the asked time unless history is asked for. Everything that is
 -- shown of a record or of a path passes through here, under the policies of its table. A source is there from its own
 -- date on, or else from when it was recorded, and so are its passages.
+-- What took the place of a memory is named: where its label lets nothing supersede it, what a correction put there instead,
+-- and of one that was archived as a duplicate, the one that stayed.
 -- A derived entity is called what a memory that the reader sees calls it, and when an entity was last named is not told
 -- here: its row says that of hidden memories, too.
 SELECT 'memory' AS type, m.id, m.label, m.title, m.text, coalesce(m.occurred_at, m.created_at) AS date, m.status,
        m.valid_from, m.valid_to, m.confidence, true AS declared,
-       (SELECT e.source_memory_id
-        FROM edges AS e JOIN memories AS r ON r.tenant_id = e.tenant_id AND r.id = e.source_memory_id
-        WHERE e.tenant_id = %(tenant_id)s AND e.target_memory_id = m.id AND e.type = 'SUPERSEDES'
-        ORDER BY e.created_at DESC LIMIT 1) AS superseded_by
+       coalesce(
+           (SELECT e.source_memory_id
+            FROM edges AS e JOIN memories AS r ON r.tenant_id = e.tenant_id AND r.id = e.source_memory_id
+            WHERE e.tenant_id = %(tenant_id)s AND e.target_memory_id = m.id AND e.type = 'SUPERSEDES'
+            ORDER BY e.created_at DESC LIMIT 1),
+           CASE m.status
+           WHEN 'retracted' THEN
+               (SELECT c.result_id
+                FROM corrections AS c
+                     JOIN memory_acts AS a ON a.tenant_id = c.tenant_id AND a.id = c.act_id AND a.undone_at IS NULL
+                     JOIN memories AS r ON r.tenant_id = c.tenant_id AND r.id = c.result_id
+                WHERE c.tenant_id = %(tenant_id)s AND c.memory_id = m.id
+                ORDER BY c.decided_at DESC LIMIT 1)
+           WHEN 'archived' THEN
+               (SELECT e.target_memory_id
+                FROM edges AS e JOIN memories AS r ON r.tenant_id = e.tenant_id AND r.id = e.target_memory_id
+                WHERE e.tenant_id = %(tenant_id)s AND e.source_memory_id = m.id AND e.type = 'DUPLICATES'
+                ORDER BY e.created_at DESC LIMIT 1)
+           END) AS superseded_by
 FROM memories AS m
 WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY (%(memories)s::uuid[])
   AND coalesce(m.valid_from <= coalesce(%(as_of)s::timestamptz, now()), true)

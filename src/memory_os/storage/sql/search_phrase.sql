@@ -1,11 +1,12 @@
 -- The records that hold a text of function words alone ("The Who") as a phrase of its exact words, from two words on.
 -- Such words have no postings, so the records themselves are looked at: the newest `most` of each list that the reader
--- sees. Each of them has one posting of impact 0, whose term is that of the empty word.
+-- sees. Each of them has one posting of impact 0, whose term is that of the empty word. (The limit is a column and no
+-- constant: for a number the planner would rather sort a whole list, which it takes for a short one.)
 WITH phrase AS MATERIALIZED (
     SELECT phraseto_tsquery('simple', %(text)s) AS words WHERE length(to_tsvector('simple', %(text)s)) > 1
 ),
 lists AS MATERIALIZED (
-    SELECT memory_os_term(memory_os_scope(reader, past), '') AS term
+    SELECT memory_os_term(memory_os_scope(reader, past), '') AS term, %(most)s::int AS most
     FROM unnest(%(readers)s::text[]) AS reader CROSS JOIN unnest(%(pasts)s::boolean[]) AS past
     WHERE EXISTS (SELECT 1 FROM phrase)
 ),
@@ -15,7 +16,7 @@ newest AS MATERIALIZED (
         SELECT q.kind, q.record_id FROM postings AS q
         WHERE q.tenant_id = %(tenant_id)s AND q.term = l.term
         ORDER BY q.impact DESC, q.record_id DESC, q.kind DESC
-        LIMIT %(most)s
+        LIMIT l.most
     ) AS p
 ),
 hits AS (

@@ -9,46 +9,51 @@
 -- what it looks up, and the distances below the sort, which would otherwise carry the vectors.
 -- A memory is passed over that is not in force at the asked time, unless the reader asks for history; a passage, if its
 -- source is later.
--- The first three columns tell of the index alone: how many it gave, how many of those are shown, and the greatest distance.
+-- The first three columns tell of the index alone: how many it gave, how many of those are in force, up to what is needed,
+-- and the greatest distance.
 WITH near AS MATERIALIZED (
     SELECT kind, record_id, source_id, distance
     FROM near_vectors(%(tenant_id)s, %(model)s, %(vector)s::vector, %(reach)s)
 ),
-hits AS MATERIALIZED (
-    SELECT 'memory' AS type, near.record_id AS id, e.distance, true AS near
-    FROM near
-    CROSS JOIN LATERAL (
-        SELECT (embedding <=> %(vector)s::vector) + 0 AS distance FROM memory_embeddings
-        WHERE tenant_id = %(tenant_id)s AND memory_id = near.record_id AND model = %(model)s OFFSET 0
-    ) AS e
+-- The nearest of these that are in force, some more than are asked for, since half precision may confuse their order.
+in_force AS MATERIALIZED (
+    SELECT n.kind, n.record_id
+    FROM (SELECT * FROM near ORDER BY distance) AS n
     CROSS JOIN LATERAL (
         SELECT FROM memories AS m
-        WHERE m.tenant_id = %(tenant_id)s AND m.id = near.record_id
+        WHERE n.kind = 'memory' AND m.tenant_id = %(tenant_id)s AND m.id = n.record_id
           AND coalesce(m.valid_from <= coalesce(%(as_of)s::timestamptz, now()), true)
           AND (%(history)s::boolean
                OR (m.status IN ('active', 'completed', 'abandoned', 'disputed')
                    AND coalesce(m.valid_to > coalesce(%(as_of)s::timestamptz, now()), true))
                OR (m.status IN ('superseded', 'expired')
                    AND m.valid_to > coalesce(%(as_of)s::timestamptz, now())))
-        OFFSET 0
-    ) AS in_force
-    WHERE near.kind = 'memory'
-    UNION ALL
-    SELECT 'passage', near.record_id, e.distance, true
-    FROM near
-    CROSS JOIN LATERAL (
-        SELECT (embedding <=> %(vector)s::vector) + 0 AS distance FROM passage_embeddings
-        WHERE tenant_id = %(tenant_id)s AND passage_id = near.record_id AND model = %(model)s OFFSET 0
-    ) AS e
-    CROSS JOIN LATERAL (
+        UNION ALL
         SELECT FROM sources AS s
-        WHERE s.tenant_id = %(tenant_id)s AND s.id = near.source_id
+        WHERE n.kind = 'passage' AND s.tenant_id = %(tenant_id)s AND s.id = n.source_id
           AND coalesce(s.source_date, s.created_at) <= coalesce(%(as_of)s::timestamptz, now())
         OFFSET 0
-    ) AS known
-    WHERE near.kind = 'passage'
+    ) AS seen
+    ORDER BY n.distance LIMIT %(limit)s + 10
+),
+hits AS MATERIALIZED (
+    SELECT 'memory' AS type, n.record_id AS id, e.distance
+    FROM in_force AS n
+    CROSS JOIN LATERAL (
+        SELECT (embedding <=> %(vector)s::vector) + 0 AS distance FROM memory_embeddings
+        WHERE tenant_id = %(tenant_id)s AND memory_id = n.record_id AND model = %(model)s OFFSET 0
+    ) AS e
+    WHERE n.kind = 'memory'
     UNION ALL
-    (SELECT 'memory', v.id, v.distance, false
+    SELECT 'passage', n.record_id, e.distance
+    FROM in_force AS n
+    CROSS JOIN LATERAL (
+        SELECT (embedding <=> %(vector)s::vector) + 0 AS distance FROM passage_embeddings
+        WHERE tenant_id = %(tenant_id)s AND passage_id = n.record_id AND model = %(model)s OFFSET 0
+    ) AS e
+    WHERE n.kind = 'passage'
+    UNION ALL
+    (SELECT 'memory', v.id, v.distance
      FROM (
          SELECT id, distance FROM (
              SELECT memory_id AS id, (embedding <=> %(vector)s::vector) + 0 AS distance FROM memory_embeddings
@@ -74,10 +79,10 @@ hits AS MATERIALIZED (
                 OR (m.status IN ('superseded', 'expired')
                     AND m.valid_to > coalesce(%(as_of)s::timestamptz, now())))
          OFFSET 0
-     ) AS in_force
+     ) AS seen
      ORDER BY v.distance, v.id LIMIT %(limit)s)
     UNION ALL
-    (SELECT 'passage', v.id, v.distance, false
+    (SELECT 'passage', v.id, v.distance
      FROM (
          SELECT id, source_id, distance FROM (
              SELECT passage_id AS id, source_id, (embedding <=> %(vector)s::vector) + 0 AS distance
@@ -99,12 +104,12 @@ hits AS MATERIALIZED (
          WHERE s.tenant_id = %(tenant_id)s AND s.id = v.source_id
            AND coalesce(s.source_date, s.created_at) <= coalesce(%(as_of)s::timestamptz, now())
          OFFSET 0
-     ) AS known
+     ) AS seen
      ORDER BY v.distance, v.id LIMIT %(limit)s)
 )
 SELECT index.given, index.shown, index.farthest, nearest.type, nearest.id, 1 - nearest.distance AS similarity
 FROM (
-    SELECT (SELECT count(*) FROM near) AS given, (SELECT count(*) FROM hits WHERE near) AS shown,
+    SELECT (SELECT count(*) FROM near) AS given, (SELECT count(*) FROM in_force) AS shown,
            (SELECT max(distance) FROM near) AS farthest
 ) AS index
 LEFT JOIN (
