@@ -57,6 +57,8 @@ def draw(kind: str, made: Json, name: str) -> str:
     """Draw a plot of a kind; gives where it lies, or why there is none: figures must not be lost for want of it."""
     try:
         return str(PLOTS[kind](made, name))
+    except KeyError as missing:
+        return f"none: the figures of {name} have no {missing}, run `make bench-{kind}`"
     except ImportError as error:
         return f"none ({error}): `make bench-{kind}` installs what draws, `python benchmarks/plots.py` draws it later"
 

@@ -1,4 +1,4 @@
-"""The text arm at growing sizes of a tenant: milliseconds of a search, of its raw reads, and what postings cost a write.
+"""The text arm at growing sizes of a tenant: what a search, its raw reads, and the postings of a write cost.
 
 Texts are of words whose popularity follows Zipf's law, so that every question has words of half the tenant's memories
 and words of a few. Rows are filled in bulk; the searches are those of the product, under the policies of a reader.
@@ -15,12 +15,13 @@ from itertools import accumulate
 from uuid import UUID
 
 import psycopg
+from sqlalchemy import text
 from stack import Stores, add_tenants, parser, quantile, report, stores
 
 from memory_os.domain.ids import new_id
 from memory_os.domain.search_text import search_text
 from memory_os.retrieval.arms import Window
-from memory_os.retrieval.words import find_words, readers_of, weigh_words
+from memory_os.retrieval.words import find_words, weigh_words
 from memory_os.storage.database import Database, Scope
 
 VOCABULARY, WORDS = 30_000, (8, 20)
@@ -33,9 +34,8 @@ INSERT INTO postings (tenant_id, term, impact, kind, record_id, reader)
 SELECT m.tenant_id, p.term, p.impact, 1, m.id, p.reader
 FROM memories AS m CROSS JOIN LATERAL memory_os_postings(
     m.search, m.visibility, m.user_id, m.reader_users, m.reader_groups, false
-) AS p WHERE NOT EXISTS (SELECT FROM postings AS q WHERE q.tenant_id = m.tenant_id AND q.record_id = m.id AND q.impact = 0
-                         AND q.term = memory_os_term(memory_os_scope('', false), ''))"""
-"""All memories, every one of them living and without postings so far."""
+) AS p """
+"""All memories, every one of them living, into an empty table."""
 
 COUNTS = """
 INSERT INTO text_frequencies (tenant_id, term, reader, records)
@@ -106,10 +106,9 @@ async def search(database: Database, tenant_id: UUID, questions: Sequence[str]) 
             times["weigh"].append(weighed - started)
             times["find"].append(ended - weighed)
             times["both"].append(ended - started)
-            given = {"readers": readers_of(tx), **words.parameters(), "tenant_id": tenant_id}
+            given = {name: words.parameters()[name] for name in ("readers", "lexemes", "most")} | {"tenant": tenant_id}
             started = time.perf_counter()
-            rows = await tx._driver.execute(RAW, {k: v for k, v in given.items() if k in ("readers", "lexemes", "most", "tenant_id")})  # noqa: SLF001, E501 - the raw limit goes past the product
-            read += (await rows.fetchone())[0]
+            read += (await tx.run(text(RAW), given)).scalar_one()
             times["raw"].append(time.perf_counter() - started)
     warm = {name: values[len(values) // 5 :] for name, values in times.items()}
     return {
@@ -128,10 +127,11 @@ async def search(database: Database, tenant_id: UUID, questions: Sequence[str]) 
 RAW = """
 WITH lists AS MATERIALIZED (
     SELECT memory_os_term(memory_os_scope(reader, false), lexeme) AS term, most
-    FROM unnest(%(lexemes)s::text[], %(most)s::int[]) AS w (lexeme, most) CROSS JOIN unnest(%(readers)s::text[]) AS reader
+    FROM unnest(CAST(:lexemes AS text[]), CAST(:most AS int[])) AS w (lexeme, most)
+         CROSS JOIN unnest(CAST(:readers AS text[])) AS reader
 )
 SELECT count(*) FROM lists AS l CROSS JOIN LATERAL (
-    SELECT record_id FROM postings AS p WHERE p.tenant_id = %(tenant_id)s AND p.term = l.term
+    SELECT record_id FROM postings AS p WHERE p.tenant_id = CAST(:tenant AS uuid) AND p.term = l.term
     ORDER BY impact DESC, record_id DESC, kind DESC LIMIT l.most
 ) AS p"""
 """As many postings as the search reads, from the index, and nothing done with them."""
@@ -171,7 +171,6 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=300_000, help="memories of all tenants together")
     options.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="of measured tenants")
     options.add_argument("--questions", type=int, default=300)
-    options.add_argument("--home", help="keep the filled stores here, and use them again")
     given = options.parse_args()
     with stores() as on:
         measured = add_tenants(on, len(given.sizes))

@@ -6,9 +6,10 @@ import sys
 import time
 
 from alembic import op
-from memory_os.domain.search_text import search_text
 from rls import GROUPS, IS_STEWARD, SAME_TENANT, USER, enable_tenancy
 from sqlalchemy import text
+
+from memory_os.domain.search_text import search_text
 
 revision = "0009"
 down_revision = "0008"
@@ -16,10 +17,10 @@ branch_labels = None
 depends_on = None
 
 _MINE = (
-    f"(SELECT ARRAY[''] || CASE WHEN {USER} <> '' THEN ARRAY['u' || {USER}] ELSE '{{}}' END || "
+    f"(SELECT ARRAY[''] || CASE WHEN {USER} <> '' THEN ARRAY['u' || {USER}] ELSE '{{}}' END || "  # noqa: S608 - our own names
     f"ARRAY(SELECT 'g' || one FROM unnest({GROUPS}) AS one))"
 )
-"""What a reader may read, as `postings.reader` has it: what all of the tenant may, their own, and what their groups may.
+"""What a reader may read, as `postings.reader` has it: what all of the tenant may, their own, and their groups'.
 
 Equality of texts is leakproof, as the operators of arrays are not, and of one posting one reader is asked for: so the
 rows that a search reads are found by their key, and none that the reader may not see is read on the way.
@@ -127,8 +128,10 @@ def _functions() -> None:
         readers AS MATERIALIZED (
             SELECT '' AS reader WHERE visibility = 'tenant'
             UNION SELECT 'u' || user_id WHERE visibility <> 'tenant' AND user_id IS NOT NULL
-            UNION SELECT 'u' || one FROM unnest(reader_users) AS one WHERE visibility = 'restricted' AND one IS NOT NULL
-            UNION SELECT 'g' || one FROM unnest(reader_groups) AS one WHERE visibility = 'restricted' AND one IS NOT NULL
+            UNION SELECT 'u' || one FROM unnest(reader_users) AS one
+            WHERE visibility = 'restricted' AND one IS NOT NULL
+            UNION SELECT 'g' || one FROM unnest(reader_groups) AS one
+            WHERE visibility = 'restricted' AND one IS NOT NULL
         )
         SELECT memory_os_term(memory_os_scope(r.reader, past), s.lexeme), s.impact, r.reader
         FROM readers AS r CROSS JOIN (
@@ -177,7 +180,8 @@ def _write_anew(table: str, texts: str) -> None:
     op.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
     update = text(
         f"UPDATE {table} AS t SET search = memory_os_text_vector(n.words) "  # noqa: S608 - our own names
-        "FROM unnest(CAST(:tenants AS uuid[]), CAST(:ids AS uuid[]), CAST(:words AS text[])) AS n (tenant_id, id, words) "
+        "FROM unnest(CAST(:tenants AS uuid[]), CAST(:ids AS uuid[]), CAST(:words AS text[])) "
+        "AS n (tenant_id, id, words) "
         "WHERE t.tenant_id = n.tenant_id AND t.id = n.id"
     )
     done, told = 0, time.monotonic()
@@ -223,7 +227,7 @@ def _follow(table: str) -> None:
         for name in ("o", "n")
     )
     changed = (
-        f"SELECT {{row}}.* FROM old_rows AS o JOIN new_rows AS n ON n.tenant_id = o.tenant_id AND n.id = o.id "
+        f"SELECT {{row}}.* FROM old_rows AS o JOIN new_rows AS n ON n.tenant_id = o.tenant_id AND n.id = o.id "  # noqa: S608 - our own names
         f"WHERE {was} IS DISTINCT FROM {now}"
     )
 
@@ -234,7 +238,7 @@ def _follow(table: str) -> None:
                     SELECT k.ctid FROM postings AS k
                     WHERE k.tenant_id = gone.tenant_id AND k.term = gone.term AND k.impact = gone.impact
                       AND k.record_id = gone.record_id AND k.kind = {kind} OFFSET 0
-                ) AS p))"""
+                ) AS p))"""  # noqa: S608 - our own names
 
     op.execute(f"""
     CREATE FUNCTION index_words_of_{table}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER

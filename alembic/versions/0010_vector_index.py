@@ -1,4 +1,4 @@
-"""Vectors of large tenants in an index beside the exact scan."""
+"""Vectors of large tenants in an index beside the exact scan; titles are embedded with their texts."""
 
 from __future__ import annotations
 
@@ -56,10 +56,11 @@ def upgrade() -> None:
     _functions()
     # To mark a vector changes nothing of what its sketch was made of.
     _sketch_after(f"INSERT OR UPDATE OF {_SKETCHED}")
+    _embed_titles()
 
 
 def downgrade() -> None:
-    """Drop the index with all its partitions: every search scans all vectors again."""
+    """Drop the index with all its partitions: every search scans all vectors again. Those made with titles stay."""
     for function in _FUNCTIONS:
         op.execute(f"DROP FUNCTION {function} CASCADE")
     for table in _VECTORS.values():
@@ -67,6 +68,15 @@ def downgrade() -> None:
     for table in ("vector_index", "vector_partitions"):
         op.execute(f"DROP TABLE {table} CASCADE")
     _sketch_after("INSERT OR UPDATE")
+
+
+def _embed_titles() -> None:
+    """Let workers embed anew what has a title: its vector was made of its text alone, and serves until then."""
+    op.execute("ALTER TABLE memories NO FORCE ROW LEVEL SECURITY")
+    op.execute("ALTER TABLE memories DISABLE TRIGGER USER")  # they follow texts and readers, which stay
+    op.execute("UPDATE memories SET embedding_model = NULL WHERE title IS NOT NULL AND embedding_model IS NOT NULL")
+    op.execute("ALTER TABLE memories ENABLE TRIGGER USER")
+    op.execute("ALTER TABLE memories FORCE ROW LEVEL SECURITY")
 
 
 def _functions() -> None:

@@ -169,9 +169,11 @@ END $$;
 -- The vectors in a tenant's partition that are nearest to one, about in order of their distance in half precision; none if
 -- there is no partition for the model. It runs as the one who asks, under the policies. As the statement is planned anew
 -- each time, its plan has one partition; and with sorting off, the planner has nothing but the index to get the order from.
+-- It is stable, so that it sees the marks and the index as of one moment; of a partition that was put in place of another
+-- one after that moment it sees no rows.
 CREATE FUNCTION near_vectors(tenant uuid, of_model text, wanted vector, reach int)
 RETURNS TABLE (kind text, record_id uuid, source_id uuid, distance double precision)
-LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp SET enable_sort = off AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public, pg_temp SET enable_sort = off AS $$
 DECLARE
     size int;
 BEGIN

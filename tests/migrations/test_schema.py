@@ -82,7 +82,11 @@ VOCABULARIES = {
 }
 """The closed words of each column, as the code knows them."""
 
-assert {text_tables.postings.name, token_tables.token_vectors.name, vector_tables.vector_index.name} <= metadata.tables.keys()  # a module of tables has to be loaded for them to be known
+assert {
+    text_tables.postings.name,
+    token_tables.token_vectors.name,
+    vector_tables.vector_index.name,
+} <= metadata.tables.keys()  # a module of tables has to be loaded for them to be known
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from memory_os.memories.service import MemoryService
 from memory_os.memories.stepping import StepKind, step
 from memory_os.memories.superseding import supersede
 from memory_os.memories.undoing import undo_act
-from memory_os.memories.writing import Embedded
+from memory_os.memories.writing import Embedded, Prepared
 from memory_os.outbox.events import Outbox
 from memory_os.outbox.operations import EventFilter, get_event, revive_dead, set_aside
 from memory_os.projection.rebuilds import RebuildRequest, cancel_rebuild, request_rebuild
@@ -44,6 +44,7 @@ from memory_os.storage.database import Scope, Transaction
 _EMBEDDER = DeterministicEmbedder(8)
 _NO_VECTORS = Embedded(_EMBEDDER.identity, None)
 """As while the embedder is down: vectors are nothing to the projection, and cost a third of a write."""
+_UNPREPARED = Prepared(None, _NO_VECTORS)
 
 USERS = (None, "ann")
 _DERIVED = UUID("6d656d6f-7279-5f6f-735f-656e74697479")
@@ -94,14 +95,13 @@ class Tenant:
     # --- memories
 
     def store(self, text: str, user: str | None, ident: UUID | None = None, title: str | None = None) -> UUID | None:
-        draft = MemoryDraft(
-            text, "Attribute", ident, title=title, dedup="off"
-        )  # told twice is stored twice, for more to project
+        # Told twice is stored twice, for more to project.
+        draft = MemoryDraft(text, "Attribute", ident, title=title, dedup="off")
         stored = self._act(lambda tx, who: self._memories.store(tx, who, draft, _NO_VECTORS, None), user=user)
         return stored.memory.id if stored else None
 
     def change(self, ident: UUID, patch: MemoryPatch) -> None:
-        self._act(lambda tx, who: self._memories.change(tx, who, ident, patch, _NO_VECTORS, None, None))
+        self._act(lambda tx, who: self._memories.change(tx, who, ident, patch, _UNPREPARED, None, None))
 
     def forget(self, ident: UUID) -> None:
         self._act(lambda tx, who: self._memories.delete(tx, who, ident, None, None))

@@ -267,6 +267,12 @@ def _store_traces(world: World) -> None:
         _store_reviews(connection, world)
         store_provenances(connection, world)
         _index_vectors(connection, tenant_id)
+        connection.execute(
+            "INSERT INTO text_frequencies (tenant_id, term, reader, records) "
+            "SELECT tenant_id, term, reader, count(*) FROM postings WHERE tenant_id = %s "
+            "GROUP BY tenant_id, term, reader",
+            (tenant_id,),
+        )
         world.ids["retrieval"] = str(uuid4())
         marked = json.dumps({mark: 1})
         path = [{"id": world.ids["memory"], "type": "memory", "via": mark}]

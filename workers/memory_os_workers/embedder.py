@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 
 from memory_os.embedding.port import EmbedderUnavailableError
-from memory_os.memories.writing import vector_literal
+from memory_os.memories.writing import embedded_text, vector_literal
 from memory_os.outbox.queue import WORKER_ROLE
 from memory_os.storage.checks import check_embedder
 from memory_os.storage.database import Scope, Transaction
@@ -69,7 +69,8 @@ async def _embed_batch(context: WorkerContext, tenant_id: UUID, kind: _Kind) -> 
     if not rows:
         return 0
     await check_embedder(context.database, WORKER_ROLE, await context.embedder.open())
-    vectors = await context.embedder.embed([row["text"] for row in rows])
+    titles, texts = [row.get("title") for row in rows], [row["text"] for row in rows]  # a passage has no title
+    vectors = await context.embedder.embed(list(map(embedded_text, titles, texts)))
     identity = context.embedder.identity
 
     async def keep(tx: Transaction) -> None:
@@ -78,7 +79,8 @@ async def _embed_batch(context: WorkerContext, tenant_id: UUID, kind: _Kind) -> 
             {
                 "tenant_id": tenant_id,
                 "ids": [row["id"] for row in rows],
-                "texts": [row["text"] for row in rows],
+                "titles": titles,
+                "texts": texts,
                 "model": identity.model,
             },
         )

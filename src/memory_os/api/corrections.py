@@ -11,7 +11,7 @@ from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 from memory_os.api.calls import IDEMPOTENCY_KEY, Answer, Call
 from memory_os.api.parameters import CURSOR, LIMIT, Limit
 from memory_os.checking import check_word, text_faults
-from memory_os.corrections.applying import Prepared, text_to_embed
+from memory_os.corrections.applying import text_to_embed
 from memory_os.corrections.checking import check_shape
 from memory_os.corrections.deciding import apply_correction, reject_correction
 from memory_os.corrections.model import (
@@ -27,6 +27,7 @@ from memory_os.corrections.reading import CorrectionFilter, get_correction, list
 from memory_os.domain.corrections import CORRECTION_KINDS, CorrectionStatus
 from memory_os.domain.shapes import Cursor
 from memory_os.errors import InvalidInputError
+from memory_os.memories.writing import Prepared
 from memory_os.storage.pages import Page
 
 Key = Annotated[str | None, IDEMPOTENCY_KEY]

@@ -61,7 +61,7 @@ class LifecycleController(Controller):
             draft = draft_of(data, old, call.principal)
             check_old(old, draft)
             call.services.memories.check(draft, call.principal)
-            replacement = Replacement(draft=draft, embedded=await call.services.memories.embed([draft.text]))
+            replacement = Replacement(draft=draft, embedded=await call.services.memories.embed_drafts([draft]))
         version = parse_if_match(if_match)
 
         async def work(tx: Any) -> Answer[SupersededMemory]:  # noqa: ANN401 - Transaction, which Litestar must not resolve

@@ -76,7 +76,7 @@ class MemoryController(Controller):
         service.check(data, call.principal)
         if (known := await call.repeated()) is not None:
             return known
-        embedded = await service.embed([data.text])
+        embedded = await service.embed_drafts([data])
 
         async def work(tx: Any) -> Answer[StoredMemory]:  # noqa: ANN401 - Transaction, which Litestar must not resolve
             stored = await service.store(tx, call.principal, data, embedded, call.request_id)
@@ -96,7 +96,7 @@ class MemoryController(Controller):
         call.act_for(data.user_id)
         service = call.services.memories
         service.check(data, call.principal)
-        embedded = await service.embed([data.text])
+        embedded = await service.embed_drafts([data])
         return await call.read(lambda tx: service.ask_gate(tx, call.principal, data, embedded))
 
     @post(
@@ -122,7 +122,7 @@ class MemoryController(Controller):
         if (known := await call.repeated()) is not None:
             return known
         good = [draft for draft in drafts if isinstance(draft, MemoryDraft)]
-        embedded = await service.embed([draft.text for draft in good])
+        embedded = await service.embed_drafts(good)
 
         async def work(tx: Any) -> Answer[BatchAnswer]:  # noqa: ANN401 - as above
             outcomes, position = await service.store_batch(tx, call.principal, good, embedded, call.request_id)
@@ -180,10 +180,10 @@ class MemoryController(Controller):
         """Change fields of a memory; what was there before goes to the audit log."""
         service = call.services.memories
         version = parse_if_match(if_match)
-        await call.read(lambda tx: get_memory(tx, memory_id))  # nobody pays for embedding what is not there
-        embedded = await service.embed_patch(data)
+        current = await call.read(lambda tx: get_memory(tx, memory_id))  # nobody pays for embedding what is not there
+        prepared = await service.embed_patch(data, current)
         changed = await call.read(
-            lambda tx: service.change(tx, call.principal, memory_id, data, embedded, version, call.request_id)
+            lambda tx: service.change(tx, call.principal, memory_id, data, prepared, version, call.request_id)
         )
         return Answer(changed, headers=etag(changed.memory.version)).response()
 

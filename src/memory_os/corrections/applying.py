@@ -26,7 +26,7 @@ from memory_os.memories.model import Memory, MemoryDraft
 from memory_os.memories.reading import existing_memories, get_memory
 from memory_os.memories.retying import Retying
 from memory_os.memories.stepping import step
-from memory_os.memories.writing import Embedded, store_memories
+from memory_os.memories.writing import Prepared, embedded_text, store_memories
 from memory_os.outbox.events import Outbox
 from memory_os.sources.evidence import add_evidence, copy_evidence
 from memory_os.sources.evidence_model import EvidenceDraft
@@ -34,18 +34,6 @@ from memory_os.storage import provenance_tables, tables
 from memory_os.storage.database import Transaction
 
 _TABLE, _SOURCES = provenance_tables.corrections, provenance_tables.sources
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A text that was embedded before the unit of work, and its vector."""
-
-    text: str | None
-    embedded: Embedded
-
-    def vector_of(self, text: str) -> Embedded:
-        """The vector of a text; none where the memory has changed meanwhile: a worker embeds it later."""
-        return self.embedded if text == self.text else Embedded(self.embedded.identity, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +46,7 @@ class Applied:
 
 
 async def text_to_embed(tx: Transaction, correction_id: UUID) -> str | None:
-    """The text of the memory that applying a correction would store, as far as that can be told now; None for none."""
+    """The text to embed of the memory that applying a correction would store, as far as it can be told now."""
     mine = (_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == correction_id)
     row = await tx.row(select(_TABLE).where(*mine))
     if row is None or row["status"] != "open" or row["kind"] in ("dispute", "retract"):
@@ -67,9 +55,10 @@ async def text_to_embed(tx: Transaction, correction_id: UUID) -> str | None:
     if not is_whole(row["kind"], proposal):
         return None
     try:
-        return (await _draft_of(tx, memory, proposal, widen=True)).text
+        draft = await _draft_of(tx, memory, proposal, widen=True)
     except ConflictError:
         return None  # it is told inside the unit of work
+    return embedded_text(draft.title, draft.text)
 
 
 async def apply_proposal(
@@ -181,7 +170,7 @@ async def _replace(
         outbox,
         replace(principal, user_id=memory.user_id),
         [draft],
-        prepared.vector_of(draft.text),
+        prepared.vector_of(embedded_text(draft.title, draft.text)),
         request_id,
         ids=[ident],
         keys=[None],

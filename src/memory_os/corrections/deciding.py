@@ -9,13 +9,14 @@ from sqlalchemy import func, update
 from sqlalchemy.engine import RowMapping
 
 from memory_os.admin.audit import record
-from memory_os.corrections.applying import Applied, Prepared, apply_proposal
+from memory_os.corrections.applying import Applied, apply_proposal
 from memory_os.corrections.model import Application, AppliedCorrection, Correction, Rejection
 from memory_os.corrections.reading import get_correction, lock_correction
 from memory_os.domain.audiences import Audience
 from memory_os.domain.principal import Principal
 from memory_os.errors import ConflictError
 from memory_os.memories.reading import get_memory
+from memory_os.memories.writing import Prepared
 from memory_os.outbox.events import Outbox
 from memory_os.storage import provenance_tables
 from memory_os.storage.database import Transaction

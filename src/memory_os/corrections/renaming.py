@@ -60,11 +60,16 @@ async def _mentioned(tx: Transaction, memory: Memory, entity_id: UUID) -> list[S
 
 
 async def _named(tx: Transaction, text: str, entity_id: UUID) -> list[Span]:
-    """Where a text has a name or alias of the entity that is no part of the longer name of another one."""
+    """Where a text has a name or alias of the entity that is no part of the longer name of another one.
+
+    As in extraction, a declared name stands also within what is only mentioned: Finch in "Meeting with Finch".
+    """
     groups = name_groups(text)
     if not groups:
         return []
     rows = await tx.hot("find_named_entities", {"tenant_id": tx.tenant_id, "names": groups, "history": True})
+    if any(row["declared"] for row in rows if row["id"] == entity_id):
+        rows = [row for row in rows if row["declared"]]
     bearers: defaultdict[str, set[UUID]] = defaultdict(set)
     for row in rows:
         bearers[row["canonical_name"]].add(row["id"])

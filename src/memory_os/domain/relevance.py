@@ -21,6 +21,9 @@ SIMILARITY_AROUND: Final = 0.3
 UNLIKE: Final = 0.1
 """Cosine that says nothing: what is beyond it counts."""
 
+LIKE: Final = 0.4
+"""Cosine that the best has to reach to count in full: the nearest of strangers is a stranger still."""
+
 SESSION: Final = 0.2
 """What the best of its conversation adds to a turn; a record that stands alone adds itself."""
 
@@ -76,21 +79,26 @@ def score_relevance(
 
     Args:
         words: What the question's words weigh in each record (BM25); missing is nothing.
-        similarities: The cosine of each record; missing, or below `UNLIKE`, is nothing.
+        similarities: The cosine of each record that has a vector; below `UNLIKE` it is nothing.
         turns: Those records that are turns of a conversation.
     """
     idents = words.keys() | similarities.keys() | turns.keys()
     similarities = {one: value - UNLIKE for one, value in similarities.items()}
-    own_words, own_similarity = _shares(words), _shares(similarities)
-    words_around = _shares({one: turns[one].words_around if one in turns else words.get(one, 0.0) for one in idents})
-    similarity_around = _shares(
-        {one: turns[one].similarity_around - UNLIKE if one in turns else similarities.get(one, 0.0) for one in idents}
+    own_words = _shares(words)
+    # What has no vector at all, such as a business record, is as near as its words are.
+    own_similarity = own_words | _shares(similarities, LIKE - UNLIKE)
+    words_around = own_words | _shares(
+        {one: turns[one].words_around if one in turns else words.get(one, 0.0) for one in idents}
     )
+    near = {
+        one: turns[one].similarity_around - UNLIKE if one in turns else value for one, value in similarities.items()
+    }
+    similarity_around = own_similarity | _shares(near, LIKE - UNLIKE)
     core = {
         one: WORDS * own_words.get(one, 0.0)
         + SIMILARITY * own_similarity.get(one, 0.0)
-        + WORDS_AROUND * words_around[one]
-        + SIMILARITY_AROUND * similarity_around[one]
+        + WORDS_AROUND * words_around.get(one, 0.0)
+        + SIMILARITY_AROUND * similarity_around.get(one, 0.0)
         for one in idents
     }
     best: dict[Hashable, float] = {}
@@ -119,7 +127,7 @@ def _speaking(turn: Turn[Id], words: Mapping[Id, float], similarities: Mapping[I
     )
 
 
-def _shares(values: Mapping[Id, float]) -> dict[Id, float]:
-    """Each value as a share of the greatest."""
-    most = max(values.values(), default=0.0)
+def _shares(values: Mapping[Id, float], least: float = 0.0) -> dict[Id, float]:
+    """Each value as a share of the greatest, which counts as `least` at least."""
+    most = max(least, *values.values()) if values else 0.0
     return {one: max(0.0, value) / most for one, value in values.items()} if most > 0 else dict.fromkeys(values, 0.0)

@@ -67,6 +67,7 @@ async def _verify(
     database = Database(owner_url, pool_size=1)
     try:
         async with database.engine.connect() as connection:
+            await connection.execution_options(isolation_level="REPEATABLE READ")  # it reads by cursors
             tables = await readable_tables(connection)
             receipt = await read_receipt(connection, receipt_id, tenant_id)
             looked_for = Wanted.of(receipt["record_ids"], wanted)

@@ -25,7 +25,7 @@ from memory_os.memories.model import ChangedMemory, Deleted, Memory, MemoryPatch
 from memory_os.memories.ownership import check_own
 from memory_os.memories.reading import get_memory, memory_columns, memory_of
 from memory_os.memories.states import enter_scopes, lock_memories
-from memory_os.memories.writing import Embedded, vector_literal
+from memory_os.memories.writing import Embedded, Prepared, embedded_text, vector_literal
 from memory_os.outbox.events import DELETE, UPSERT, NewEvent, Outbox
 from memory_os.sources.evidence import note_widening
 from memory_os.sources.widening import check_widening
@@ -49,7 +49,7 @@ async def change_memory(
     memory_id: UUID,
     patch: MemoryPatch,
     *,
-    embedded: Embedded | None,
+    prepared: Prepared,
     if_match: int | None,
     max_text_chars: int,
     request_id: str | None,
@@ -62,7 +62,7 @@ async def change_memory(
         principal: Who changes.
         memory_id: Which memory.
         patch: What to change.
-        embedded: The vector of the new text, where the text changes.
+        prepared: The vector of the new title and text, where one of these changes.
         if_match: The version that the client saw.
         max_text_chars: Longest text.
         request_id: The request, for the log.
@@ -91,15 +91,14 @@ async def change_memory(
         raise ConflictError("the memory was superseded: POST .../restore, which lets it hold again, or undo that")
     narrower = await _narrower_sources(tx, principal, current, row, patch, values)
     values |= await _exact_key(tx, row, values)
+    text, title = values.get("text", current.text), values.get("title", current.title)
     if "text" in values or "title" in values:
-        text = values.get("text", current.text)
-        title = values.get("title", current.title)
         values["search"] = text_vector(title, text)
-    if "text" in values:
+    embedded = None
+    if embedded_text(title, text) != embedded_text(current.title, current.text):
+        embedded = prepared.vector_of(embedded_text(title, text))
         # The worker embeds what could not be embedded now.
-        values["embedding_model"] = None
-        if embedded is not None and embedded.vectors is not None:
-            values["embedding_model"] = embedded.identity.model
+        values["embedding_model"] = None if embedded.vectors is None else embedded.identity.model
     changed = await tx.row(
         update(_TABLE)
         .where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == memory_id)
@@ -112,7 +111,7 @@ async def change_memory(
     if "text" in values or "title" in values or Audience.of(current) != Audience.of(after):
         # Mentions follow text and title, and which entities they may be of follows the readers.
         await _forget_extraction(tx, memory_id)
-    if "text" in values:
+    if embedded is not None:
         await _replace_vector(tx, memory_id, embedded)
     await note_act(
         tx,
@@ -201,10 +200,10 @@ async def _forget_extraction(tx: Transaction, memory_id: UUID) -> None:
     await tx.run(update(done).where(mine).values(extractor=""))
 
 
-async def _replace_vector(tx: Transaction, memory_id: UUID, embedded: Embedded | None) -> None:
+async def _replace_vector(tx: Transaction, memory_id: UUID, embedded: Embedded) -> None:
     vectors = tables.memory_embeddings
     await tx.run(delete(vectors).where(vectors.c.tenant_id == tx.tenant_id, vectors.c.memory_id == memory_id))
-    if embedded is None or embedded.vectors is None:
+    if embedded.vectors is None:
         return
     await tx.touched(
         "insert_vectors",

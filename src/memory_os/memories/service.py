@@ -16,9 +16,18 @@ from memory_os.errors import FieldError, InvalidInputError, MemoryOSError
 from memory_os.memories.changing import change_memory, delete_memory
 from memory_os.memories.checking import check_draft
 from memory_os.memories.gate import Gate
-from memory_os.memories.model import ChangedMemory, Check, Deleted, MemoryDraft, MemoryPatch, NodeAddress, StoredMemory
+from memory_os.memories.model import (
+    ChangedMemory,
+    Check,
+    Deleted,
+    Memory,
+    MemoryDraft,
+    MemoryPatch,
+    NodeAddress,
+    StoredMemory,
+)
 from memory_os.memories.storing import Storing
-from memory_os.memories.writing import Embedded
+from memory_os.memories.writing import Embedded, Prepared, embedded_text
 from memory_os.outbox.events import Outbox
 from memory_os.sources.inheriting import Settled, settle
 from memory_os.storage.database import Transaction
@@ -44,6 +53,17 @@ class MemoryService:
         except EmbedderUnavailableError as error:
             log.warning("embedding_deferred", texts=len(texts), error=str(error))
             return Embedded(self.embedder.identity, None)
+
+    async def embed_drafts(self, drafts: Sequence[MemoryDraft]) -> Embedded:
+        """The vectors of drafts, in order."""
+        return await self.embed([embedded_text(draft.title, draft.text) for draft in drafts])
+
+    async def embed_patch(self, patch: MemoryPatch, current: Memory) -> Prepared:
+        """The vector of a memory as a patch makes it, where that changes what it is made of."""
+        text = current.text if patch.text is UNSET else patch.text
+        after = embedded_text(current.title if patch.title is UNSET else patch.title, text)
+        same = not text.strip() or after == embedded_text(current.title, current.text)
+        return Prepared(None if same else after, await self.embed([] if same else [after]))
 
     def check(self, draft: MemoryDraft, principal: Principal) -> None:
         """Check one draft.
@@ -108,7 +128,7 @@ class MemoryService:
         principal: Principal,
         memory_id: UUID,
         patch: MemoryPatch,
-        embedded: Embedded | None,
+        prepared: Prepared,
         if_match: int | None,
         request_id: str | None,
     ) -> ChangedMemory:
@@ -119,15 +139,11 @@ class MemoryService:
             principal,
             memory_id,
             patch,
-            embedded=embedded,
+            prepared=prepared,
             if_match=if_match,
             max_text_chars=self.max_text_chars,
             request_id=request_id,
         )
-
-    async def embed_patch(self, patch: MemoryPatch) -> Embedded | None:
-        """The vector of a patch's text, where it has one."""
-        return None if patch.text is UNSET or not patch.text.strip() else await self.embed([patch.text])
 
     async def delete(
         self, tx: Transaction, principal: Principal, memory_id: UUID, if_match: int | None, request_id: str | None

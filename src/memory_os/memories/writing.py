@@ -36,6 +36,32 @@ class Embedded:
         return Embedded(self.identity, None if self.vectors is None else self.vectors[list(chosen)])
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A text that was embedded before the unit of work, and its vector; None where there seemed to be none to embed."""
+
+    text: str | None
+    embedded: Embedded
+
+    def vector_of(self, text: str) -> Embedded:
+        """The vector of a text; none where the memory has changed meanwhile: a worker embeds it later."""
+        return self.embedded if text == self.text else Embedded(self.embedded.identity, None)
+
+
+def embedded_text(title: str | None, text: str) -> str:
+    """The text whose vector a memory has: its title and its text, unless that begins with the title anyway."""
+    if title is None or _begins_with(text, title.strip()):
+        return text
+    return f"{title}\n{text}"
+
+
+def _begins_with(text: str, title: str) -> bool:
+    """Whether a text begins with the words of a title, in whatever capitals."""
+    start, end = len(text) - len(text.lstrip()), len(text) - len(text.lstrip()) + len(title)
+    parted = not (title[-1:].isalnum() and text[end : end + 1].isalnum())  # Ann is no beginning of Annual
+    return parted and text[start:end].casefold() == title.casefold()
+
+
 def vector_literal(vector: np.ndarray[Any, np.dtype[np.float32]]) -> str:
     """A vector as pgvector reads it; six decimals are below the noise of a unit vector in float32."""
     return msgspec.json.encode(vector.astype(np.float64).round(6).tolist()).decode()

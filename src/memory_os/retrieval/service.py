@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,11 +18,12 @@ from memory_os.checking import moment_faults
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
 from memory_os.domain.shapes import check_text
+from memory_os.domain.stop_words import COMMON_WORDS
 from memory_os.domain.token_counting import ESTIMATE, TokenCounter
 from memory_os.embedding.port import Embedder, EmbeddingError
 from memory_os.errors import FieldError, InvalidInputError
 from memory_os.graph.facade import GraphMemory
-from memory_os.graph.port import GraphError, Path, Seed
+from memory_os.graph.port import GraphError, NodeRef, Path, Seed
 from memory_os.outbox.waiting import wait_until
 from memory_os.retrieval.arms import (
     GraphPosition,
@@ -39,7 +41,7 @@ from memory_os.retrieval.model import ArmName, ContextPack, GraphState, GraphSta
 from memory_os.retrieval.packing import make_pack
 from memory_os.retrieval.reranking import Reranking
 from memory_os.retrieval.timing import Timings
-from memory_os.retrieval.trails import follow
+from memory_os.retrieval.trails import count_leads, follow
 from memory_os.retrieval.vectors import search_vectors
 from memory_os.retrieval.walking import make_seeds, walk
 from memory_os.retrieval.weighing import Asked, Weights, weigh
@@ -47,6 +49,8 @@ from memory_os.retrieval.words import find_words, weigh_words
 from memory_os.storage.database import Database, Scope
 
 log = structlog.get_logger(__name__)
+
+_word = re.compile(r"\w+")
 
 LOOKED_UP: Final = 80
 """Records that are looked up at most beside those of the graph: more than any pack holds, as the mild boosts that need
@@ -74,6 +78,16 @@ class _Found:
     position: GraphPosition | None
     degraded: list[ArmName]
     asked: Asked
+
+
+@dataclass(frozen=True, slots=True)
+class _LookedUp:
+    """What was found, weighed and as its reader may see it; `leads` are the mentions of what paths pass through."""
+
+    weights: Weights
+    hydrated: Hydrated
+    origins: Origins
+    leads: Mapping[NodeRef, int]
 
 
 class Retriever:
@@ -130,11 +144,20 @@ class Retriever:
                 found.position = await self._wait(scope, found.position, request.wait_for, request.timeout_ms)
         seeds, paths = await self._walk(principal, request, window, found, timings)
         with timings.part("hydrate"):
-            weights, hydrated, origins = await self._look_up(principal, found, paths or (), window)
-        trails = follow(paths or (), seeds, found.named, hydrated, request.limits.paths)
+            looked_up = await self._look_up(principal, found, paths or (), window)
+        hydrated = looked_up.hydrated
+        trails = follow(
+            paths or (),
+            seeds,
+            found.named,
+            hydrated,
+            request.limits.paths,
+            looked_up.leads,
+            {*found.words, *found.vector},
+        )
         now = window.as_of or datetime.now(UTC)
         arms = Arms(found.words, found.vector, trails)
-        candidates = origins.tell(fuse(arms, weights, hydrated, now, request.fusion))
+        candidates = looked_up.origins.tell(fuse(arms, looked_up.weights, hydrated, now, request.fusion))
         candidates = await self._rerank(principal, request, candidates, found, timings)
         with timings.part("pack"):
             state = self._state(found, paths)
@@ -162,7 +185,7 @@ class Retriever:
     async def _search_words(
         self, scope: Scope, request: RetrievalRequest, window: Window, found: _Found, timings: Timings
     ) -> None:
-        async with self._database.transaction(scope) as tx:
+        async with self._database.transaction(scope, plans="generic") as tx:
             if self._graph is not None:
                 found.position = await read_position(tx)
             if request.arms.text:
@@ -213,7 +236,7 @@ class Retriever:
     ) -> tuple[list[Seed], Sequence[Path] | None]:
         if self._graph is None or not request.arms.graph or found.position is None:
             return [], ()
-        seeds = make_seeds(found.named, found.vector, found.words)
+        seeds = make_seeds(found.named, Weights(dict(found.words), dict(found.vector)).relevance())
         position = found.position
         as_of = None if window.searched.history else (window.as_of or position.now)
         current = not position.lag and not position.incomplete and not position.doubted
@@ -234,20 +257,23 @@ class Retriever:
         except GraphError:
             return False
 
-    async def _look_up(
-        self, principal: Principal, found: _Found, paths: Sequence[Path], window: Window
-    ) -> tuple[Weights, Hydrated, Origins]:
+    async def _look_up(self, principal: Principal, found: _Found, paths: Sequence[Path], window: Window) -> _LookedUp:
         """Weigh what was found by both arms, and look up the best of it and what the paths lead over."""
         ends = {Ref("memory", UUID(path.steps[-1].node.id)) for path in paths if path.steps[-1].node.kind == "memory"}
         async with self._database.transaction(Scope.of(principal), plans="generic") as tx:
             weights = await weigh(tx, found.asked, found.words, found.vector, ends)
-            refs = {*weights.best(LOOKED_UP), *(Ref("entity", ident) for ident in found.named)}
+            refs = {
+                *weights.best(found.vector.keys() | found.words.keys(), LOOKED_UP),
+                *(Ref("entity", ident) for ident in found.named),
+            }
             if window.believed_at is None:
                 hydrated = await hydrate(tx, refs, paths, window)
             else:
                 hydrated = await hydrate_believed(tx, principal, refs, paths, window)
             seen = (record.ref for record in hydrated.records.values())
-            return weights, hydrated, await cite(tx, seen, window.believed_at)
+            origins = await cite(tx, seen, window.believed_at)
+            leads = {} if window.believed_at is not None else await count_leads(tx, paths)
+            return _LookedUp(weights, hydrated, origins, leads)
 
     async def _rerank(
         self,
@@ -295,8 +321,8 @@ def check_request(request: RetrievalRequest) -> None:
 
 
 def has_words(query: str) -> bool:
-    """Whether there is a letter or digit in the question: the vector of anything else is near to chance."""
-    return any(character.isalnum() for character in query)
+    """Whether there is a word in the question that tells anything: the vector of anything else is near to chance."""
+    return any(word.casefold() not in COMMON_WORDS for word in _word.findall(query))
 
 
 def _log_values(

@@ -14,7 +14,6 @@ recall@5 rises from 64, 79 and 71 to 70, 88 and 95. The weights were chosen on t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -22,12 +21,13 @@ from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
-from memory_os.domain.names import canonical_name
+from memory_os.domain.naming import is_subject
 from memory_os.graph.expansion import CO_OCCURS, DERIVED_TYPES, HUB, LINK, MENTIONS, damping
 from memory_os.graph.port import NodeRef, Path, Seed, Step
 from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
 from memory_os.retrieval.model import PathNode
+from memory_os.retrieval.walking import node_of
 from memory_os.storage.database import Transaction
 
 PASSING: Final = 0.5
@@ -40,12 +40,16 @@ SUBJECT: Final = 1.0
 MENTIONED: Final = SUBJECT / 6
 """What a step from an entity to a memory is worth that is about it, or only mentions it. The share is measured."""
 
+TYPED: Final = 0.5
+"""What a step over a typed edge or a link is worth, times its confidence: half of a bridge to what is titled so. Set on
+hand-written questions with their paths (`benchmarks/path_eval`)."""
+
+EXPLAINS: Final = 0.1
+"""How much sooner a path is taken that leads to what an arm found anyway: it tells why. Its score stays as it is."""
+
 KNOWN: Final = 0.1
 """What is left of a step from an entity that the question names to a memory: words and vectors find those by
 themselves, and on multi-hop questions it was best to leave them out. They are kept for the path that they show."""
-
-_BRACKETS: Final = re.compile(r"\s*\(.*?\)")
-"""What a title adds to a name: `Ed Wood (film)`."""
 
 _UNTYPED: Final = DERIVED_TYPES | {LINK}
 """Steps that no retrieval reinforces: mentions and co-occurrences are counted, links are declared with a window."""
@@ -87,6 +91,7 @@ def follow(
     hydrated: Hydrated,
     limit: int,
     leads: Mapping[NodeRef, int] = _UNCOUNTED,
+    found: Collection[Ref] = (),
 ) -> list[Trail]:
     """The best trail to each record, best first; a path with anything that the reader may not see leaves none.
 
@@ -97,6 +102,7 @@ def follow(
         hydrated: What the reader may see.
         limit: Paths that may contribute.
         leads: What `count_leads` gives; an entity that is not there counts as one with very many mentions.
+        found: What the other arms found.
     """
     weights = {seed.node: seed.weight for seed in seeds}
     names = names_of(hydrated)
@@ -109,7 +115,8 @@ def follow(
     known = {NodeRef("entity", str(ident)) for ident in named}
     worth = _Worth(hydrated.records, leads, known)
     borne_out = [(path, worth.scores(path, weights.get(path.seed, 0.0))) for path in paths if hydrated.bears_out(path)]
-    borne_out.sort(key=lambda pair: (-pair[1][-1], _order(pair[0])))
+    explained = {node_of(ref) for ref in found}
+    borne_out.sort(key=lambda pair: (-pair[1][-1] - EXPLAINS * (pair[0].steps[-1].node in explained), _order(pair[0])))
     for path, scores in borne_out[:limit]:
         for length, score in enumerate(scores, start=1):
             record = hydrated.records[path.steps[length - 1].node]
@@ -166,14 +173,12 @@ class _Worth:
                 passing = 1 / damping(self.leads.get(start, HUB))
             worth = SUBJECT if self._is_subject(start, step.node) else MENTIONED
             return prod((worth, passing, KNOWN if start in self.known else 1.0))
-        return passing * (CO_OCCURRENCE if step.type == CO_OCCURS else step.weight)
+        return passing * (CO_OCCURRENCE if step.type == CO_OCCURS else TYPED * step.weight)
 
     def _is_subject(self, entity: NodeRef, memory: NodeRef) -> bool:
-        """Whether a memory is titled by an entity, or its text begins with the entity's name."""
-        name, record = self.records[entity].name, self.records[memory]
-        begins = record.text.startswith(name) and not record.text[len(name) : len(name) + 1].isalnum()
-        title = record.title or ""
-        return begins or canonical_name(name) in {canonical_name(title), canonical_name(_BRACKETS.sub("", title))}
+        """Whether a memory's title, or else its text, begins with the entity's name."""
+        record = self.records[memory]
+        return is_subject(self.records[entity].name, record.title, record.text)
 
 
 def _is_bridge(path: Path, at: int) -> bool:

@@ -83,10 +83,13 @@ def _given(tx: Transaction, identity: EmbedderIdentity, vector: NDArray[np.float
 
 
 def _is_enough(row: Mapping[str, Any]) -> bool:
-    """Whether more from the index would change nothing: there is none, or it gave enough, or all above the floor."""
-    if not row["given"] or row["shown"] >= ARM_LIMIT:
+    """Whether more from the index would change nothing: there is none, or it gave enough, or all above the floor.
+
+    If there is one and it gave nothing, it was exchanged or dropped in this moment.
+    """
+    if not row["there"] or row["shown"] >= ARM_LIMIT:
         return True
-    return bool(row["farthest"] > 1 - SIMILARITY_FLOOR + _SLACK)
+    return bool(row["given"] and row["farthest"] > 1 - SIMILARITY_FLOOR + _SLACK)
 
 
 def _hits(rows: Sequence[Mapping[str, Any]]) -> dict[Ref, float]:

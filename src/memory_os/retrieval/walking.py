@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Final
 from uuid import UUID
 
@@ -43,23 +43,21 @@ _STEEP: Final = 2
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def make_seeds(named: Sequence[UUID], vector: Mapping[Ref, float], words: Mapping[Ref, float]) -> list[Seed]:
-    """Where a walk starts: named entities, then the best hits of both arms together.
+def make_seeds(named: Sequence[UUID], ranked: Mapping[Ref, float]) -> list[Seed]:
+    """Where a walk starts: named entities, then the best of what was found, by the square of their share of the best.
 
-    A hit counts its shares of the best scores of both arms, and starts with the square of its share of the best count.
     Passages are not in the graph, and take no place from what is.
+
+    Args:
+        named: Entities that the question names, in its order.
+        ranked: The relevance of what was found, best first.
     """
-    counts: dict[Ref, float] = defaultdict(float)
-    for hits in (vector, words):
-        best = max(hits.values(), default=0.0)
-        for ref, score in hits.items() if best > 0 else ():
-            counts[ref] += score / best
-    best = max(counts.values(), default=0.0)
-    inside = sorted((-count, str(ref.id), ref) for ref, count in counts.items() if ref.type != "passage" and count > 0)
     weights = {NodeRef("entity", str(ident)): _NAMED_WEIGHT for ident in named[:NAMED]}
-    for count, _, ref in inside[:SEEDS]:
+    best = max(ranked.values(), default=0.0)
+    inside = ((ref, score) for ref, score in ranked.items() if ref.type != "passage" and score > 0)
+    for ref, score in islice(inside, SEEDS):
         node = node_of(ref)
-        weights[node] = max(weights.get(node, 0.0), _FOUND_WEIGHT * (-count / best) ** _STEEP)
+        weights[node] = max(weights.get(node, 0.0), _FOUND_WEIGHT * (score / best) ** _STEEP)
     return [Seed(node, weight) for node, weight in weights.items()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -63,9 +63,9 @@ class Weights:
         """How well each candidate answers, best first."""
         return dict(order(score_relevance(self.words, self.similarities, self.turns)))
 
-    def best(self, most: int) -> list[Ref]:
-        """The best candidates."""
-        return list(islice(self.relevance(), most))
+    def best(self, found: Container[Ref], most: int) -> list[Ref]:
+        """The best of what was found, and of the turns around it."""
+        return list(islice((ref for ref in self.relevance() if ref in found or ref in self.turns), most))
 
 
 async def weigh(
@@ -93,7 +93,8 @@ async def weigh(
         ):
             ref = Ref("memory", row["id"])
             weights.words.setdefault(ref, asked.weigh(row["counts"], row["length"]))
-            weights.similarities.setdefault(ref, row["similarity"] or 0.0)
+            if row["similarity"] is not None:
+                weights.similarities.setdefault(ref, row["similarity"])
     if passages := _best_passages(words, similarities):
         given = {"tenant_id": tx.tenant_id, "passages": passages, "reach": 2 * WINDOW, **asked.parameters()}
         _take_surroundings(weights, asked, await tx.hot("surroundings", given), set(passages))
@@ -125,7 +126,8 @@ def _take_surroundings(weights: Weights, asked: Asked, rows: Sequence[Mapping[st
     for place, ref in refs.items():
         row = places[place]
         weights.words[ref] = asked.weigh(row["counts"], row["length"])
-        weights.similarities[ref] = row["similarity"] or 0.0
+        if row["similarity"] is not None:
+            weights.similarities[ref] = row["similarity"]
     for (source, ordinal), ref in refs.items():
         row = places[source, ordinal]
         if not row["turn"]:

@@ -20,7 +20,8 @@ from memory_os.embedded.postgres import EmbeddedPostgres
 
 Posting = tuple[int, float, int, UUID, str]
 KINDS = {"memories": 1, "observations": 2, "procedures": 3, "outcomes": 4, "entities": 5, "passages": 6}
-WORDS = st.lists(st.sampled_from("gearbox oil the winter Gearboxes c++ 東京 who".split()), min_size=1, max_size=9)
+SAID = ("gearbox", "oil", "the", "winter", "Gearboxes", "c++", "東京", "who")
+WORDS = st.lists(st.sampled_from(SAID), min_size=1, max_size=9)
 TEXTS = WORDS.map(" ".join)
 USERS = st.sampled_from(["ada", "ben", "cleo"])
 READERS = st.fixed_dictionaries(
@@ -134,7 +135,11 @@ def steps(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
 
 def apply(
-    connection: psycopg.Connection[Any], tenant_id: UUID, there: list[tuple[str, UUID]], kind: str, values: dict[str, Any]
+    connection: psycopg.Connection[Any],
+    tenant_id: UUID,
+    there: list[tuple[str, UUID]],
+    kind: str,
+    values: dict[str, Any],
 ) -> None:
     if kind == "put":
         extra = {"declared": values["declared"]} if values["table"] == "entities" else {}
@@ -234,7 +239,7 @@ def test_occurrences_are_read_from_the_rank(owner: psycopg.Connection[Any]) -> N
 
 
 def test_what_a_row_was_before_the_index_is_found_by_it_after(
-    postgres_server: EmbeddedPostgres, database_urls: DatabaseUrls
+    database_urls: DatabaseUrls,
 ) -> None:
     """A migration of rows: down to the revision before, rows written as it did, and up again."""
     from memory_os.storage.migrate import downgrade, upgrade  # noqa: PLC0415 - one test alone migrates

@@ -8,6 +8,7 @@ from tests.fixtures.service import TestTenant
 from tests.fixtures.worker import drain
 from tests.integration.retrieval.conftest import Memory
 
+from memory_os.api.services import Services
 from memory_os.graph.port import NodeRef, Path, Step
 from memory_os.retrieval.trails import count_leads
 from memory_os.storage.database import Scope
@@ -21,7 +22,7 @@ def mention(node: NodeRef, *, forward: bool) -> Step:
 
 
 async def test_mentions_in_hidden_memories_are_not_counted(
-    client: httpx.AsyncClient, tenant: TestTenant, remember: Memory, worker: WorkerContext
+    client: httpx.AsyncClient, services: Services, tenant: TestTenant, remember: Memory, worker: WorkerContext
 ) -> None:
     texts = [f"Harald Sund repaired kiln number {number}." for number in range(3)]
     first, second, _ = [await remember(text) for text in texts]
@@ -36,5 +37,5 @@ async def test_mentions_in_hidden_memories_are_not_counted(
     other = Path(near, (mention(entity, forward=True),), 0.1)
     for user, expected in (("ada", 4), ("ben", 3), (None, 3)):
         scope = Scope("memory_os_app", tenant.tenant_id, "reader", user)
-        assert await worker.database.run(scope, lambda tx: count_leads(tx, [bridge, other])) == {entity: expected}
-        assert await worker.database.run(scope, lambda tx: count_leads(tx, [other])) == {}
+        assert await services.database.run(scope, lambda tx: count_leads(tx, [bridge, other])) == {entity: expected}
+        assert await services.database.run(scope, lambda tx: count_leads(tx, [other])) == {}

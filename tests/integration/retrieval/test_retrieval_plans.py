@@ -129,7 +129,9 @@ def unanalysed(
         tenant_id = new_id()
         with psycopg.connect(urls.owner_url, autocommit=True) as owner:
             for table in TABLES:
-                owner.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)" if "emb" not in table else "SELECT 1")
+                owner.execute(
+                    f"ALTER TABLE {table} SET (autovacuum_enabled = off)" if "emb" not in table else "SELECT 1"
+                )
             ids = fill(owner, tenant_id, OWN)
             for _ in range(2):
                 fill(owner, new_id(), OTHERS)
@@ -185,8 +187,14 @@ def test_the_vector_scan_stays_in_the_tenants_partition(filled: Filled) -> None:
         connection,
         "search_vectors",
         {
-            **{"tenant_id": tenant_id, "vector": vector, "model": MODEL, "floor": -1.0, "limit": 50, **WINDOW},
-            **{"reach": 100, "user_id": "ada"},
+            "tenant_id": tenant_id,
+            "vector": vector,
+            "model": MODEL,
+            "floor": -1.0,
+            "limit": 50,
+            **WINDOW,
+            "reach": 100,
+            "user_id": "ada",
         },
     )
     vectors = [node for node in scans if node["Relation Name"].startswith("memory_embeddings")]
@@ -206,7 +214,6 @@ def test_the_vector_scan_stays_in_the_tenants_partition(filled: Filled) -> None:
 
 TEXT = {"readers": ["", "uada"], "pasts": ["false"], "limit": 50, "candidates": 200, **WINDOW}
 READ = {"lexemes": ["gearbox", "7", "oil"], "rarities": [0.5, 5.0, 0.5], "most": [40, 40, 40], "cut": ["t", "f", "t"]}
-
 
 
 def by_key(nodes_: list[dict[str, Any]]) -> bool:

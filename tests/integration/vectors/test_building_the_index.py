@@ -17,6 +17,7 @@ from tests.integration.vectors.vector_world import MODEL, VectorWorld
 
 from memory_os.domain.ids import new_id
 from memory_os.embedding.port import EmbedderIdentity
+from memory_os.retrieval.arms import ARM_LIMIT
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.indexer import tend
 
@@ -104,10 +105,11 @@ async def test_what_changes_during_a_build_is_not_in_it(
     assert fresh in {ref.id for ref in await world.search(5.0)}
 
 
-def somebody_waits(world: VectorWorld) -> bool:
-    """Whether an advisory lock is waited for."""
+def somebody_waits(world: VectorWorld, kind: str = "advisory") -> bool:
+    """Whether a lock of that kind is waited for."""
     with world.entered() as connection:
-        row = connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").fetchone()
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = %s AND NOT granted"
+        row = connection.execute(waiting, (kind,)).fetchone()
     return row == (1,)
 
 
@@ -141,6 +143,25 @@ async def test_another_model_has_the_index_built_anew(world: VectorWorld, indexi
     assert len(world.indexed()) == len(world.marked()) == 120
     world.run("DELETE FROM memory_embeddings WHERE model = %s", MODEL.model)
     assert len(world.indexed()) == 120, "the old model's vectors are not those of the index"
+
+
+@pytest.mark.parametrize("act", ["drop", "build"])
+async def test_a_search_during_an_exchange_misses_nothing(
+    world: VectorWorld, indexing: WorkerContext, act: str
+) -> None:
+    """Its statement has begun before the exchange is committed, and gets to the index after it."""
+    world.memories(spread(250))
+    await index(indexing, world)
+    calls = {"drop": "SELECT drop_vector_index(%s)", "build": "SELECT build_vector_index(%s, 'a-model', 8, 16)"}
+    with psycopg.connect(world.urls.worker_url) as connection:
+        connection.execute("SELECT set_config('memory_os.tenant_id', %s, true)", (str(world.tenant_id),))
+        connection.execute(calls[act], (world.tenant_id,))
+        searching = asyncio.create_task(world.search(33))
+        await asyncio.to_thread(wait_for, lambda: somebody_waits(world, "relation"))
+        connection.commit()
+        found = await searching
+    assert len(found) == ARM_LIMIT
+    assert found == pytest.approx(await world.search_all(33))
 
 
 async def test_very_many_that_wait_are_built_in_at_once(world: VectorWorld, indexing: WorkerContext) -> None:

@@ -9,8 +9,8 @@
 -- what it looks up, and the distances below the sort, which would otherwise carry the vectors.
 -- A memory is passed over that is not in force at the asked time, unless the reader asks for history; a passage, if its
 -- source is later.
--- The first three columns tell of the index alone: how many it gave, how many of those are in force, up to what is needed,
--- and the greatest distance.
+-- The first columns tell of the index alone: whether the tenant has one, how many it gave, how many of those are in force,
+-- up to what is needed, and the greatest distance.
 WITH near AS MATERIALIZED (
     SELECT kind, record_id, source_id, distance
     FROM near_vectors(%(tenant_id)s, %(model)s, %(vector)s::vector, %(reach)s)
@@ -107,9 +107,10 @@ hits AS MATERIALIZED (
      ) AS seen
      ORDER BY v.distance, v.id LIMIT %(limit)s)
 )
-SELECT index.given, index.shown, index.farthest, nearest.type, nearest.id, 1 - nearest.distance AS similarity
+SELECT index.there, index.given, index.shown, index.farthest, nearest.type, nearest.id, 1 - nearest.distance AS similarity
 FROM (
-    SELECT (SELECT count(*) FROM near) AS given, (SELECT count(*) FROM in_force) AS shown,
+    SELECT EXISTS (SELECT FROM vector_partitions WHERE tenant_id = %(tenant_id)s AND model = %(model)s) AS there,
+           (SELECT count(*) FROM near) AS given, (SELECT count(*) FROM in_force) AS shown,
            (SELECT max(distance) FROM near) AS farthest
 ) AS index
 LEFT JOIN (

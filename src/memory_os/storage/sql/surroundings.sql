@@ -1,5 +1,5 @@
 -- The passages around some passages, and those themselves: of a conversation `reach` turns to each side, of any other
--- source none. With each how often the question's words occur in it, how many words it has (function words dropped), and
+-- source none. With each how often the question's words occur in it, how many different words it has (function words dropped), and
 -- its cosine.
 WITH hits AS MATERIALIZED (
     SELECT p.source_id, p.ordinal, CASE WHEN s.kind = 'conversation' THEN %(reach)s::int ELSE 0 END AS reach
@@ -27,7 +27,7 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) AS n
 CROSS JOIN LATERAL (
-    SELECT coalesce(sum(cardinality(w.positions)), 0)::int AS length,
+    SELECT count(*)::int AS length,
            jsonb_object_agg(w.lexeme, cardinality(w.positions)) FILTER (WHERE w.lexeme = ANY (%(lexemes)s::text[])) AS counts
     FROM unnest(ts_filter(n.search, '{d}')) AS w
 ) AS counted

@@ -1,5 +1,5 @@
 -- What the question's words and vector are worth in memories that one arm found and the other did not, or that the graph
--- led to: how often each word occurs, how many words there are (function words dropped), and the cosine.
+-- led to: how often each word occurs, how many different words there are (function words dropped), and the cosine.
 SELECT given.id, counted.length, counted.counts, 1 - (v.embedding <=> %(vector)s::vector) AS similarity
 FROM unnest(%(memories)s::uuid[]) AS given (id)
 CROSS JOIN LATERAL (
@@ -7,7 +7,7 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) AS m
 CROSS JOIN LATERAL (
-    SELECT coalesce(sum(cardinality(w.positions)), 0)::int AS length,
+    SELECT count(*)::int AS length,
            jsonb_object_agg(w.lexeme, cardinality(w.positions)) FILTER (WHERE w.lexeme = ANY (%(lexemes)s::text[])) AS counts
     FROM unnest(ts_filter(m.search, '{d}')) AS w
 ) AS counted
