@@ -87,8 +87,3 @@ async def read_position(tx: Transaction) -> GraphPosition:
         position = row["newest"] or 0
     epochs = frozenset(epoch for epoch in row["epochs"] or () if epoch is not None)
     return GraphPosition(row["lag"], position, row["incomplete"], row["now"], bool(row["doubted"]), epochs)
-
-
-def rank_of(hits: Sequence[Ref] | dict[Ref, float]) -> dict[Ref, int]:
-    """Ranks from 1 in the order of the hits."""
-    return {ref: rank for rank, ref in enumerate(hits, start=1)}

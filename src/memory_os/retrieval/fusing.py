@@ -31,6 +31,10 @@ GRAPH: Final = 0.9
 stays weak. Measured on multi-hop questions; within the question it would cost 5 to 10 points on 2WikiMultihopQA.
 """
 
+FLOOR: Final = 0.3
+"""The share of the best score below which nothing is an answer, unless edges that somebody declared lead to it: beside
+what fits well, strangers only take room."""
+
 PAST_STATUSES: Final = frozenset({"superseded", "expired", "archived", "retracted"})
 
 PAST: Final = 0.8
@@ -101,6 +105,8 @@ def fuse(
             fused = _by_relevance(weights, found, seen["graph"], hydrated)
     records = {ref: record for ref in fused if (record := hydrated.record(ref))}
     factors = {ref: _factor(record, by_ref.get(ref), now) for ref, record in records.items()}
+    ordered = boost(fused.items(), factors)
+    least = FLOOR * ordered[0][1] if ordered and fusion == "relevance" else 0.0
     return [
         Candidate(
             record=records[ref],
@@ -109,7 +115,8 @@ def fuse(
             scores={name: round(hits[ref], DECIMALS) for name, hits in seen.items() if ref in hits},
             trail=by_ref.get(ref),
         )
-        for ref, score in boost(fused.items(), factors)
+        for ref, score in ordered
+        if score >= least or ((trail := by_ref.get(ref)) and trail.declared)
     ]
 
 

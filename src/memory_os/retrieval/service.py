@@ -154,6 +154,7 @@ class Retriever:
             request.limits.paths,
             looked_up.leads,
             {*found.words, *found.vector},
+            request.query,
         )
         now = window.as_of or datetime.now(UTC)
         arms = Arms(found.words, found.vector, trails)

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import prod, sqrt
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
 from memory_os.domain.naming import is_subject
+from memory_os.domain.relations import asks_for, question_stems
 from memory_os.graph.expansion import CO_OCCURS, DERIVED_TYPES, HUB, LINK, MENTIONS, damping
 from memory_os.graph.port import NodeRef, Path, Seed, Step
 from memory_os.retrieval.arms import Ref
@@ -30,7 +31,7 @@ from memory_os.retrieval.model import PathNode
 from memory_os.retrieval.walking import node_of
 from memory_os.storage.database import Transaction
 
-PASSING: Final = 0.5
+PASSING: Final = 0.6
 """What is left of a trail's score after each node that it passes through, but over a bridge. Ours; not tuned."""
 
 CO_OCCURRENCE: Final = 0.3
@@ -40,16 +41,25 @@ SUBJECT: Final = 1.0
 MENTIONED: Final = SUBJECT / 6
 """What a step from an entity to a memory is worth that is about it, or only mentions it. The share is measured."""
 
-TYPED: Final = 0.5
-"""What a step over a typed edge or a link is worth, times its confidence: half of a bridge to what is titled so. Set on
-hand-written questions with their paths (`benchmarks/path_eval`)."""
+TYPED: Final = 0.6
+ASKED: Final = 1.0
+"""What a step over a typed edge or a link is worth, times the root of its confidence: less than a bridge to what is
+titled so, unless the question asks for that very relation. Set, as the next three, on hand-written questions with their
+paths (`benchmarks/path_eval`)."""
+
+ITSELF: Final = 0.35
+"""What an entity gains that the question names: it is there by its words, and what is said of it answers more."""
 
 EXPLAINS: Final = 0.1
 """How much sooner a path is taken that leads to what an arm found anyway: it tells why. Its score stays as it is."""
 
 KNOWN: Final = 0.1
-"""What is left of a step from an entity that the question names to a memory: words and vectors find those by
-themselves, and on multi-hop questions it was best to leave them out. They are kept for the path that they show."""
+"""What is left of a bridge over an entity that the question names: words and vectors find those by themselves, and on
+multi-hop questions it was best to leave them out. They are kept for the path that they show."""
+
+CALLED: Final = 0.4
+"""What a mention of an entity is worth that the question names, where few mention it: it may be called otherwise there,
+so that no word leads to it."""
 
 _UNTYPED: Final = DERIVED_TYPES | {LINK}
 """Steps that no retrieval reinforces: mentions and co-occurrences are counted, links are declared with a window."""
@@ -65,6 +75,8 @@ class Trail:
     """How the graph led to a record.
 
     `reinforced` is the co-reference count of the edge that arrived at it, `edges` are the typed edges of the way.
+    `declared` tells that somebody stated every step of it, as typed edges and links are, or that it is a mention of
+    what the question names.
     """
 
     ref: Ref
@@ -73,11 +85,17 @@ class Trail:
     words: str
     reinforced: int = 0
     edges: Sequence[str] = ()
+    declared: bool = True
 
 
 async def count_leads(tx: Transaction, paths: Iterable[Path]) -> dict[NodeRef, int]:
-    """How many mentions the reader sees of each entity that paths pass through by mentions; `HUB` at most."""
-    bridges = {path.steps[at].node for path in paths for at in range(len(path.steps) - 1) if _is_bridge(path, at + 1)}
+    """How many mentions the reader sees of each entity from which paths follow one; `HUB` at most."""
+    bridges = {
+        path.steps[at - 1].node if at else path.seed
+        for path in paths
+        for at in range(len(path.steps))
+        if _is_bridge(path, at)
+    }
     if not bridges:
         return {}
     given = {"tenant_id": tx.tenant_id, "entities": sorted(UUID(node.id) for node in bridges), "limit": HUB}
@@ -92,6 +110,7 @@ def follow(
     limit: int,
     leads: Mapping[NodeRef, int] = _UNCOUNTED,
     found: Collection[Ref] = (),
+    question: str = "",
 ) -> list[Trail]:
     """The best trail to each record, best first; a path with anything that the reader may not see leaves none.
 
@@ -103,6 +122,7 @@ def follow(
         limit: Paths that may contribute.
         leads: What `count_leads` gives; an entity that is not there counts as one with very many mentions.
         found: What the other arms found.
+        question: In plain words: relations that it asks for count more.
     """
     weights = {seed.node: seed.weight for seed in seeds}
     names = names_of(hydrated)
@@ -111,9 +131,9 @@ def follow(
         record = hydrated.records.get(NodeRef("entity", str(ident)))
         if record is not None and record.declared:
             nodes = [PathNode(record.ref.id, record.ref.type)]
-            trails[record.ref] = Trail(record.ref, 1.0, nodes, f"query -> {shorten(record.name)}")
+            trails[record.ref] = Trail(record.ref, ITSELF, nodes, f"query -> {shorten(record.name)}")
     known = {NodeRef("entity", str(ident)) for ident in named}
-    worth = _Worth(hydrated.records, leads, known)
+    worth = _Worth(hydrated.records, leads, known, question_stems(question))
     borne_out = [(path, worth.scores(path, weights.get(path.seed, 0.0))) for path in paths if hydrated.bears_out(path)]
     explained = {node_of(ref) for ref in found}
     borne_out.sort(key=lambda pair: (-pair[1][-1] - EXPLAINS * (pair[0].steps[-1].node in explained), _order(pair[0])))
@@ -151,14 +171,15 @@ class _Worth:
     records: Mapping[NodeRef, Record]
     leads: Mapping[NodeRef, int]
     known: Collection[NodeRef]
+    stems: frozenset[str]
 
     def scores(self, path: Path, weight: float) -> list[float]:
         """The score of the trail to each node of the path but the seed."""
         scores = []
         score = weight
-        for at in range(len(path.steps)):
+        for at, step in enumerate(path.steps):
             score *= self._step(path, at)
-            scores.append(score)
+            scores.append(score * (ITSELF if step.type == MENTIONS and step.node.kind == "entity" else 1.0))
         return scores
 
     def _step(self, path: Path, at: int) -> float:
@@ -169,11 +190,20 @@ class _Worth:
         if step.type == MENTIONS:
             if step.node.kind == "entity":
                 return passing
+            if not at and not self._says(start, step.node):
+                return CALLED / damping(self.leads.get(start, HUB))
             if _is_bridge(path, at):
                 passing = 1 / damping(self.leads.get(start, HUB))
             worth = SUBJECT if self._is_subject(start, step.node) else MENTIONED
             return prod((worth, passing, KNOWN if start in self.known else 1.0))
-        return passing * (CO_OCCURRENCE if step.type == CO_OCCURS else TYPED * step.weight)
+        if step.type == CO_OCCURS:
+            return passing * CO_OCCURRENCE
+        return passing * sqrt(step.weight) * (ASKED if asks_for(self.stems, step.relationship or step.type) else TYPED)
+
+    def _says(self, entity: NodeRef, memory: NodeRef) -> bool:
+        """Whether a memory has the entity's own name in its words, and not another one for it."""
+        record = self.records[memory]
+        return self.records[entity].name.casefold() in f"{record.title or ''}\n{record.text}".casefold()
 
     def _is_subject(self, entity: NodeRef, memory: NodeRef) -> bool:
         """Whether a memory's title, or else its text, begins with the entity's name."""
@@ -182,8 +212,9 @@ class _Worth:
 
 
 def _is_bridge(path: Path, at: int) -> bool:
-    """Whether a step leads on from an entity by a mention as another one led to it."""
-    return at > 0 and path.steps[at].type == path.steps[at - 1].type == MENTIONS and not path.steps[at].forward
+    """Whether a step leads from an entity, whatever led there, to one of the memories that mention it."""
+    step, start = path.steps[at], path.steps[at - 1].node if at else path.seed
+    return step.type == MENTIONS and start.kind == "entity"
 
 
 def _order(path: Path) -> tuple[object, ...]:
@@ -201,7 +232,8 @@ def _trail(seed: NodeRef, steps: Sequence[Step], score: float, hydrated: Hydrate
     last = steps[-1]
     reinforced = hydrated.edges.get(last.edge_id, 0) if last.edge_id else 0
     edges = [step.edge_id for step in steps if step.edge_id and step.type not in _UNTYPED]
-    return Trail(Ref(nodes[-1].type, nodes[-1].id), score, nodes, describe(nodes, names), reinforced, edges)
+    declared = all(step.type not in DERIVED_TYPES for step in steps) or (seed.kind == "entity" and len(steps) == 1)
+    return Trail(Ref(nodes[-1].type, nodes[-1].id), score, nodes, describe(nodes, names), reinforced, edges, declared)
 
 
 def names_of(hydrated: Hydrated) -> dict[UUID, str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,20 +58,6 @@ async def search_vectors(
         if rows[0]["given"] < reach:
             break
     return _hits(await tx.hot("search_all_vectors", given))
-
-
-async def similarities(
-    tx: Transaction, identity: EmbedderIdentity, vector: NDArray[np.float32], passage_ids: Collection[UUID]
-) -> dict[UUID, float]:
-    """The cosine similarity of passages to a vector; without those that have no vector, or that the reader may not see.
-
-    Raises:
-        ValueError: If the vector is not of the model's dimension.
-    """
-    if not passage_ids:
-        return {}
-    rows = await tx.hot("similarities", {**_given(tx, identity, vector), "ids": list(passage_ids)})
-    return {row["id"]: float(row["similarity"]) for row in rows}
 
 
 def _given(tx: Transaction, identity: EmbedderIdentity, vector: NDArray[np.float32]) -> dict[str, Any]:

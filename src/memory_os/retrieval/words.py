@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from uuid import UUID
 
 from memory_os.domain.search_text import search_text
 from memory_os.domain.text_ranking import Frequency, Read, plan_reads
-from memory_os.domain.text_windows import weigh_windows
 from memory_os.retrieval.arms import ARM_LIMIT, Ref, Window
 from memory_os.storage.database import Transaction
 
@@ -63,25 +61,6 @@ class Words:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PassageWords:
-    """What the words of a question weigh in a passage.
-
-    Attributes:
-        id: The passage.
-        source_id: Its source.
-        ordinal: Its place there.
-        own: In the passage alone; as `find_words` gives it.
-        window: In the passage and its neighbours taken together.
-    """
-
-    id: UUID
-    source_id: UUID
-    ordinal: int
-    own: float
-    window: float
-
-
 async def search_words(tx: Transaction, query: str, window: Window) -> dict[Ref, float]:
     """The records that share words with the question, with what these weigh in them, best first."""
     return await find_words(tx, await weigh_words(tx, query, window), window)
@@ -132,33 +111,6 @@ async def find_words(tx: Transaction, words: Words, window: Window) -> dict[Ref,
     rows = await tx.hot("search_text", given | {"candidates": candidates})
     least = 1 if words.count < CHANCE_WORDS else 2
     return {Ref(row["type"], row["id"]): float(row["rank"]) for row in rows if row["shared"] >= least}
-
-
-async def score_passages(tx: Transaction, words: Words, passage_ids: Sequence[UUID], reach: int) -> list[PassageWords]:
-    """What the words weigh in passages and in their neighbours, alone and with those next to them.
-
-    Args:
-        tx: The unit of work.
-        words: A question that was read.
-        passage_ids: The hits, a hundred or two; of what the reader may not see nothing is told.
-        reach: So many passages before and after one in its source are its window, and are told of for each hit.
-    """
-    if not passage_ids:
-        return []
-    given = words.parameters() | {"tenant_id": tx.tenant_id, "passages": list(passage_ids), "reach": reach}
-    rows = await tx.hot("score_passages", given)
-    own, window = weigh_windows(
-        [(row["source"], row["ordinal"]) for row in rows],
-        [row["length"] for row in rows],
-        [bytes.fromhex(row["times"]) for row in rows],
-        [read.rarity for read in words.reads],
-        reach,
-    )
-    return [
-        PassageWords(row["id"], row["source_id"], row["ordinal"], alone, together)
-        for row, alone, together in zip(rows, own, window, strict=True)
-        if row["distance"] <= reach
-    ]
 
 
 def readers_of(tx: Transaction) -> list[str]:

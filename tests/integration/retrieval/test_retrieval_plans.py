@@ -5,6 +5,7 @@ Each is run once for real: what a plan says it will do is not what is asked here
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
@@ -86,10 +87,10 @@ def cite(cursor: psycopg.Cursor[Any], tenant_id: UUID, ids: list[UUID], vectors:
     """For each memory a passage with the same id and vector, and evidence that it states the memory."""
     sources = [new_id() for _ in range(SOURCES)]
     cursor.executemany(
-        "INSERT INTO sources (tenant_id, id, kind, title, visibility) VALUES (%s, %s, 'document', 'Manual', 'tenant')",
+        "INSERT INTO sources (tenant_id, id, kind, title, visibility) VALUES (%s, %s, 'conversation', 'A', 'tenant')",
         [(tenant_id, source) for source in sources],
     )
-    places = [(tenant_id, ident, sources[number % SOURCES], number) for number, ident in enumerate(ids)]
+    places = [(tenant_id, ident, sources[number % SOURCES], number // SOURCES) for number, ident in enumerate(ids)]
     cursor.executemany(
         "INSERT INTO passages (tenant_id, id, source_id, ordinal, text, search) "
         "VALUES (%s, %s, %s, %s, 'The gearbox wants oil.', to_tsvector('english', 'The gearbox wants oil.'))",
@@ -215,6 +216,17 @@ def test_the_vector_scan_stays_in_the_tenants_partition(filled: Filled) -> None:
 TEXT = {"readers": ["", "uada"], "pasts": ["false"], "limit": 50, "candidates": 200, **WINDOW}
 READ = {"lexemes": ["gearbox", "7", "oil"], "rarities": [0.5, 5.0, 0.5], "most": [40, 40, 40], "cut": ["t", "f", "t"]}
 
+ASKED = {
+    "lexemes": READ["lexemes"],
+    "vector": vector_literal(np.ones(DIMENSION, dtype=np.float32)),
+    "model": MODEL,
+}
+
+
+def table_of(node: dict[str, Any]) -> str:
+    """The table that a scan reads; of a partition the whole."""
+    return re.sub(r"_(\d+|p\d+|default)$", "", str(node["Relation Name"]))
+
 
 def by_key(nodes_: list[dict[str, Any]]) -> bool:
     """Whether every scan is a look-up."""
@@ -261,10 +273,23 @@ def test_a_phrase_is_looked_for_in_the_newest_records(filled: Filled, young: Fil
 @pytest.mark.parametrize("state", ["analysed", "young"])
 def test_neighbours_are_looked_up_by_their_places(filled: Filled, young: Filled, state: str) -> None:
     connection, tenant_id, ids = {"analysed": filled, "young": young}[state]
-    scans = explain(connection, "score_passages", {"tenant_id": tenant_id, "passages": ids[:50], "reach": 2, **READ})
-    assert {node["Relation Name"] for node in scans} == {"passages"}
+    scans = explain(connection, "surroundings", {"tenant_id": tenant_id, "passages": ids[:50], "reach": 4, **ASKED})
+    assert by_key([node for node in scans if node["Relation Name"] != "sources"]), scans
+    read = dict.fromkeys(("passages", "sources", "passage_embeddings"), 0.0)
+    for node in scans:
+        read[table_of(node)] += touched(node)
+    places = SOURCES * (50 // SOURCES + 4)  # the first five of each conversation, and four behind these
+    assert read["passages"] <= 50 + places
+    assert read["passage_embeddings"] == places
+
+
+@pytest.mark.parametrize("state", ["analysed", "young"])
+def test_candidates_are_looked_up_one_by_one(filled: Filled, young: Filled, state: str) -> None:
+    connection, tenant_id, ids = {"analysed": filled, "young": young}[state]
+    scans = explain(connection, "weigh_candidates", {"tenant_id": tenant_id, "memories": ids[:50], **ASKED})
+    assert {table_of(node) for node in scans} == {"memories", "memory_embeddings"}
     assert by_key(scans), scans
-    assert sum(touched(node) for node in scans) <= 50 + 50 * 9
+    assert sum(touched(node) for node in scans) == 100
 
 
 @pytest.mark.parametrize("state", ["analysed", "young"])
@@ -276,7 +301,8 @@ def test_the_text_arm_is_planned_once_for_all_questions(filled: Filled, young: F
         ("weigh_words", {"text": "gearbox oil", "max_lexemes": 256, "most_records": 100, **TEXT}),
         ("search_text", {**TEXT, **READ}),
         ("search_phrase", {"text": "the who", "most": 70, **TEXT}),
-        ("score_passages", {"passages": ids[:50], "reach": 2, **READ}),
+        ("surroundings", {"passages": ids[:50], "reach": 4, **ASKED}),
+        ("weigh_candidates", {"memories": ids[:50], **ASKED}),
     ):
         connection.execute(hot_statement(name), {"tenant_id": tenant_id, **given}, prepare=True)
     rows = connection.execute(

@@ -15,9 +15,11 @@ from tests.fixtures.postgres import DatabaseUrls
 
 from memory_os.domain.ids import new_id
 from memory_os.domain.search_text import search_text
-from memory_os.domain.text_ranking import USUAL_WORDS, impact, rarity
+from memory_os.domain.text_ranking import impact, rarity
 from memory_os.retrieval.arms import Ref, Window
-from memory_os.retrieval.words import find_words, score_passages, search_words, weigh_words
+from memory_os.retrieval.model import RecordType
+from memory_os.retrieval.weighing import Asked, weigh
+from memory_os.retrieval.words import find_words, search_words, weigh_words
 from memory_os.storage.database import Database, Scope
 
 pytestmark = pytest.mark.anyio
@@ -272,24 +274,27 @@ async def test_passages_of_later_sources_are_not_found_before(world: World) -> N
     assert await world.found("gearbox", Window(now - timedelta(days=5), history=False)) == early
 
 
-async def test_passages_are_scored_with_their_neighbours(world: World) -> None:
+async def test_turns_are_weighed_with_their_neighbours(world: World) -> None:
     texts = ["gearbox", "noise in winter", "oil oil leak", "nothing", "at all", "the gearbox leaks oil", "end"]
-    passages = world.source(texts)
-    other = world.source(["gearbox beside another source"])
-    hidden = world.source(["gearbox oil hidden"], visibility="private", user_id="ada")
+    turns = world.source(texts, kind="conversation")
+    (page, _) = world.source(["gearbox beside another source", "oil"])
+    (hidden,) = world.source(["gearbox oil hidden"], kind="conversation", visibility="private", user_id="ada")
+    secret = world.put("gearbox oil secret", visibility="private", user_id="ada")
+    led_to = world.put("The oil of a gearbox")
+    hits = {Ref("passage", ident): 1.0 for ident in (turns[1], page, hidden)}
     async with world.database.transaction(Scope("memory_os_app", world.tenant_id, "reader", "ben")) as tx:
         words = await weigh_words(tx, "gearbox oil", NOW)
-        alone = {ref.id: score for ref, score in (await find_words(tx, words, NOW)).items()}
-        told = {one.id: one for one in await score_passages(tx, words, [passages[1], *other, *hidden], reach=1)}
-        assert await score_passages(tx, words, [], reach=1) == []
-    assert told.keys() == {*passages[:3], *other}
-    for ident, one in told.items():
-        assert one.own == pytest.approx(alone.get(ident, 0.0), abs=1e-4)
-    assert [told[ident].ordinal for ident in passages[:3]] == [0, 1, 2]
+        alone = await find_words(tx, words, NOW)
+        further = [Ref("memory", secret), Ref("memory", led_to)]
+        told = await weigh(tx, Asked("gearbox oil", words), hits, {}, further)
+    weighed = {ref.id: weight for ref, weight in told.words.items()}
+    assert weighed.pop(hidden) == 1.0, "only what the arm gave"
+    assert weighed.keys() == {*turns[:4], page, led_to}
+    for ident, weight in weighed.items():
+        kind: RecordType = "memory" if ident == led_to else "passage"
+        assert weight == pytest.approx(alone.get(Ref(kind, ident), 0.0), abs=1e-4)
+    assert {ref.id for ref in told.turns} == set(turns[:4])
     weights = {read.lexeme: read.rarity for read in words.reads}
-    length = sum(len(stems(world, text)) for text in texts[:3])
-    whole = sum(
-        weights[word] * times * 2.2 / (times + 1.2 * (0.7 + 0.3 * length / (3 * USUAL_WORDS)))
-        for word, times in (("gearbox", 1), ("oil", 2))
-    )
-    assert told[passages[1]].window == pytest.approx(whole)
+    length = round(sum(len(stems(world, text)) for text in texts[:4]) / 4)
+    whole = sum(weights[word] * impact(times, length) for word, times in (("gearbox", 1), ("oil", 2)))
+    assert told.turns[Ref("passage", turns[1])].words_around == pytest.approx(whole)

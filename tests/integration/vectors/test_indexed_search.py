@@ -10,6 +10,7 @@ from tests.integration.vectors.vector_world import MODEL, NOW, PAST, VectorWorld
 from memory_os.domain.ids import new_id
 from memory_os.retrieval import vectors
 from memory_os.retrieval.arms import ARM_LIMIT, Ref, Window
+from memory_os.retrieval.weighing import Asked, weigh
 from memory_os.storage.database import Scope, Transaction
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.indexer import tend
@@ -156,17 +157,28 @@ async def test_the_time_asked_about_is_that_of_the_source(world: VectorWorld, in
     assert {ref.id for ref in await world.search(0)} & set(late)
 
 
-async def test_the_similarities_of_passages_are_told_of_those_that_the_reader_sees(world: VectorWorld) -> None:
-    seen = world.passages(world.source(), [0.0, 60.0])
-    hidden = world.passages(world.source(visibility="private", user_id="bob"), [0.0])
+async def test_what_another_arm_found_has_its_similarity_if_the_reader_sees_it(world: VectorWorld) -> None:
+    passages = world.passages(world.source(), [0.0, 60.0])
+    (hidden,) = world.passages(world.source(visibility="private", user_id="bob"), [0.0])
+    (memory,) = world.memories([60.0])
+    (secret,) = world.memories([0.0], visibility="private", user_id="bob")
+    found = {Ref("passage", ident): 1.0 for ident in (*passages, hidden)}
+    led_to = [Ref("memory", ident) for ident in (memory, secret, new_id())]
     scope = Scope("memory_os_app", world.tenant_id, "reader", "ada")
     async with world.database.transaction(scope) as tx:
-        found = await vectors.similarities(tx, MODEL, direction(0), [*seen, *hidden, new_id()])
-        assert await vectors.similarities(tx, MODEL, direction(0), []) == {}
+        weights = await weigh(tx, Asked("q", None, MODEL, direction(0)), found, {}, led_to)
+    similarities = {ref.id: one for ref, one in weights.similarities.items()}
+    assert similarities == pytest.approx({passages[0]: 1.0, passages[1]: 0.5, memory: 0.5}, abs=1e-5)
+    searched = await world.search(0)
+    assert {ident: searched[Ref("passage", ident)] for ident in passages} == pytest.approx(
+        {ident: similarities[ident] for ident in passages}
+    )
+
+
+async def test_a_question_of_another_dimension_does_not_reach_the_database(world: VectorWorld) -> None:
+    async with world.database.transaction(Scope("memory_os_app", world.tenant_id, "reader", "ada")) as tx:
         with pytest.raises(ValueError, match="dimension"):
-            await vectors.similarities(tx, MODEL, np.ones(3, dtype=np.float32), seen)
-    assert found == pytest.approx({seen[0]: 1.0, seen[1]: 0.5}, abs=1e-5)
-    assert (await world.search(0, NOW))[Ref("passage", seen[1])] == pytest.approx(0.5, abs=1e-5)
+            await vectors.search_vectors(tx, MODEL, np.ones(3, dtype=np.float32), NOW)
 
 
 def count_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
