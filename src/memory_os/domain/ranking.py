@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import exp2, isfinite, log1p
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 Id = TypeVar("Id", bound=Hashable)
 
@@ -86,8 +86,12 @@ def min_max_fusion(
 
 
 def order(scores: Mapping[Id, float]) -> list[tuple[Id, float]]:
-    """Records with their scores, best first, ties by id as text: the one order that everything uses."""
-    return sorted(scores.items(), key=lambda entry: (-entry[1], str(entry[0])))
+    """Records with their scores, best first, ties by id: the one order that everything uses."""
+    return sorted(scores.items(), key=_best_first)
+
+
+def _best_first(entry: tuple[Any, float]) -> tuple[float, Any]:
+    return -entry[1], entry[0]
 
 
 def recency_boost(lifecycle: str, age_seconds: float) -> float:

@@ -6,7 +6,7 @@ the ablation in the documentation shows what each is worth. They are round on pu
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -82,44 +82,40 @@ def score_relevance(
         similarities: The cosine of each record that has a vector; below `UNLIKE` it is nothing.
         turns: Those records that are turns of a conversation.
     """
-    idents = words.keys() | similarities.keys() | turns.keys()
-    similarities = {one: value - UNLIKE for one, value in similarities.items()}
-    own_words = _shares(words)
-    # What has no vector at all, such as a business record, is as near as its words are.
-    own_similarity = own_words | _shares(similarities, LIKE - UNLIKE)
-    words_around = own_words | _shares(
-        {one: turns[one].words_around if one in turns else words.get(one, 0.0) for one in idents}
-    )
-    near = {
-        one: turns[one].similarity_around - UNLIKE if one in turns else value for one, value in similarities.items()
-    }
-    similarity_around = own_similarity | _shares(near, LIKE - UNLIKE)
-    core = {
-        one: WORDS * own_words.get(one, 0.0)
-        + SIMILARITY * own_similarity.get(one, 0.0)
-        + WORDS_AROUND * words_around.get(one, 0.0)
-        + SIMILARITY_AROUND * similarity_around.get(one, 0.0)
-        for one in idents
-    }
+    idents = [*(words.keys() | similarities.keys() | turns.keys())]
+    spoken = [turns.get(one) for one in idents]
+    lexical = [words.get(one, 0.0) for one in idents]
+    cosines = [similarities.get(one) for one in idents]
+    own_words = _shares(lexical)
+    own_similarity = _nearness(cosines, own_words)
+    words_around = _shares([turn.words_around if turn else value for turn, value in zip(spoken, lexical, strict=True)])
+    around = [turn.similarity_around if turn else value for turn, value in zip(spoken, cosines, strict=True)]
+    similarity_around = _nearness(around, words_around)
+    core = [
+        WORDS * one + SIMILARITY * two + WORDS_AROUND * three + SIMILARITY_AROUND * four
+        for one, two, three, four in zip(own_words, own_similarity, words_around, similarity_around, strict=True)
+    ]
     best: dict[Hashable, float] = {}
-    for one, turn in turns.items():
-        best[turn.session] = max(best.get(turn.session, 0.0), core[one])
-    return {
-        one: core[one] + SESSION * best[turns[one].session] + _speaking(turns[one], own_words, own_similarity)
-        if one in turns
-        else core[one] * (1 + SESSION)
-        for one in idents
-    }
+    for turn, value in zip(spoken, core, strict=True):
+        if turn is not None:
+            best[turn.session] = max(best.get(turn.session, 0.0), value)
+    place = {one: at for at, one in enumerate(idents)} if turns else {}
+    scores = {}
+    for at, (one, turn) in enumerate(zip(idents, spoken, strict=True)):
+        if turn is None:
+            scores[one] = core[at] * (1 + SESSION)
+            continue
+        before = place.get(turn.before[0]) if turn.before else None
+        match = 0.0 if before is None else (own_words[before] + own_similarity[before]) / 2
+        scores[one] = core[at] + SESSION * best[turn.session] + _speaking(turn, match)
+    return scores
 
 
-def _speaking(turn: Turn[Id], words: Mapping[Id, float], similarities: Mapping[Id, float]) -> float:
-    """What a turn gains and loses as something said."""
-    answers = 0.0
-    if turn.before is not None:
-        before, asking = turn.before
-        answers = asking * (words.get(before, 0.0) + similarities.get(before, 0.0)) / 2
+def _speaking(turn: Turn[Id], match_before: float) -> float:
+    """What a turn gains and loses as something said; `match_before` is how well the turn before it fits, 0..1."""
+    asking = turn.before[1] if turn.before else 0.0
     return (
-        ANSWERS * answers
+        ANSWERS * asking * match_before
         - SHORTNESS * (1 - min(turn.length, SUBSTANTIAL_WORDS) / SUBSTANTIAL_WORDS)
         - ASKS * turn.asking
         + SPEAKER * turn.names_speaker
@@ -127,7 +123,15 @@ def _speaking(turn: Turn[Id], words: Mapping[Id, float], similarities: Mapping[I
     )
 
 
-def _shares(values: Mapping[Id, float], least: float = 0.0) -> dict[Id, float]:
-    """Each value as a share of the greatest, which counts as `least` at least."""
-    most = max(least, *values.values()) if values else 0.0
-    return {one: max(0.0, value) / most for one, value in values.items()} if most > 0 else dict.fromkeys(values, 0.0)
+def _shares(values: Sequence[float]) -> list[float]:
+    """Each value as a share of the greatest."""
+    most = max(values, default=0.0)
+    return [max(0.0, value) / most for value in values] if most > 0 else [0.0] * len(values)
+
+
+def _nearness(cosines: Sequence[float | None], words: Sequence[float]) -> list[float]:
+    """Each cosine as a share of the greatest; a business record, which has no vector, is as near as its words."""
+    most = max(LIKE, *(value for value in cosines if value is not None), LIKE) - UNLIKE
+    return [
+        word if value is None else max(0.0, value - UNLIKE) / most for value, word in zip(cosines, words, strict=True)
+    ]

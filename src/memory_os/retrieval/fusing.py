@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,6 @@ from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
 from memory_os.retrieval.model import Fusion, PackSource
 from memory_os.retrieval.trails import Trail
-from memory_os.retrieval.weighing import Weights
 
 GRAPH: Final = 0.9
 """What a trail of score 1 adds to a record's relevance (0..1.2). Not brought to 0..1 within the question: a weak trail
@@ -77,21 +76,21 @@ class Arms:
 
 
 def fuse(
-    arms: Arms, weights: Weights, hydrated: Hydrated, now: datetime, fusion: Fusion = "relevance"
+    arms: Arms, relevance: Mapping[Ref, float], hydrated: Hydrated, now: datetime, fusion: Fusion = "relevance"
 ) -> list[Candidate]:
     """Candidates, best first, ties by id.
 
     Args:
         arms: What each arm found.
-        weights: What everything that may be an answer is worth.
+        relevance: How well everything answers that may be an answer.
         hydrated: What the reader may see; anything else is dropped.
         now: The time asked about, from which ages are counted.
         fusion: By relevance (better on all development data), or by the hits of the arms alone: their scores or ranks.
     """
     by_ref = {trail.ref: trail for trail in arms.trails}
+    answers = {record.ref: record for record in hydrated.records.values() if record.declared}
     seen: dict[str, dict[Ref, float]] = {
-        name: {ref: score for ref, score in hits.items() if _answers(hydrated, ref)}
-        for name, hits in arms.by_name().items()
+        name: {ref: score for ref, score in hits.items() if ref in answers} for name, hits in arms.by_name().items()
     }
     ranks = {name: {ref: rank for rank, ref in enumerate(hits, start=1)} for name, hits in seen.items()}
     match fusion:
@@ -102,14 +101,13 @@ def fuse(
             fused = dict(min_max_fusion(seen, ARM_WEIGHTS))
         case "relevance":
             found = seen["vector"].keys() | seen["text"].keys()
-            fused = _by_relevance(weights, found, seen["graph"], hydrated)
-    records = {ref: record for ref in fused if (record := hydrated.record(ref))}
-    factors = {ref: _factor(record, by_ref.get(ref), now) for ref, record in records.items()}
+            fused = _by_relevance(relevance, found, seen["graph"], answers)
+    factors = {ref: _factor(answers[ref], by_ref.get(ref), now) for ref in fused}
     ordered = boost(fused.items(), factors)
     least = FLOOR * ordered[0][1] if ordered and fusion == "relevance" else 0.0
     return [
         Candidate(
-            record=records[ref],
+            record=answers[ref],
             score=round(score, DECIMALS),
             ranks={name: places[ref] for name, places in ranks.items() if ref in places},
             scores={name: round(hits[ref], DECIMALS) for name, hits in seen.items() if ref in hits},
@@ -120,19 +118,14 @@ def fuse(
     ]
 
 
-def _answers(hydrated: Hydrated, ref: Ref) -> bool:
-    record = hydrated.record(ref)
-    return record is not None and record.declared
-
-
 def _by_relevance(
-    weights: Weights, found: AbstractSet[Ref], trails: Mapping[Ref, float], hydrated: Hydrated
+    relevance: Mapping[Ref, float], found: AbstractSet[Ref], trails: Mapping[Ref, float], answers: Container[Ref]
 ) -> dict[Ref, float]:
     # What only a path led to that the reader may not see, or that did not hold then, is weighed, and yet was not found.
     fused = {
         ref: max(0.0, score)
-        for ref, score in weights.relevance().items()
-        if _answers(hydrated, ref) and (ref.type == "passage" or ref in found or ref in trails)
+        for ref, score in relevance.items()
+        if ref in answers and (ref.type == "passage" or ref in found or ref in trails)
     }
     for ref, score in trails.items():
         fused[ref] = fused.get(ref, 0.0) + GRAPH * score

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -84,7 +85,7 @@ class _Found:
 class _LookedUp:
     """What was found, weighed and as its reader may see it; `leads` are the mentions of what paths pass through."""
 
-    weights: Weights
+    relevance: Mapping[Ref, float]
     hydrated: Hydrated
     origins: Origins
     leads: Mapping[NodeRef, int]
@@ -158,7 +159,7 @@ class Retriever:
         )
         now = window.as_of or datetime.now(UTC)
         arms = Arms(found.words, found.vector, trails)
-        candidates = looked_up.origins.tell(fuse(arms, looked_up.weights, hydrated, now, request.fusion))
+        candidates = looked_up.origins.tell(fuse(arms, looked_up.relevance, hydrated, now, request.fusion))
         candidates = await self._rerank(principal, request, candidates, found, timings)
         with timings.part("pack"):
             state = self._state(found, paths)
@@ -263,10 +264,9 @@ class Retriever:
         ends = {Ref("memory", UUID(path.steps[-1].node.id)) for path in paths if path.steps[-1].node.kind == "memory"}
         async with self._database.transaction(Scope.of(principal), plans="generic") as tx:
             weights = await weigh(tx, found.asked, found.words, found.vector, ends)
-            refs = {
-                *weights.best(found.vector.keys() | found.words.keys(), LOOKED_UP),
-                *(Ref("entity", ident) for ident in found.named),
-            }
+            relevance = weights.relevance()
+            likely = (one for one in relevance if one in found.words or one in found.vector or one in weights.turns)
+            refs = {*islice(likely, LOOKED_UP), *(Ref("entity", ident) for ident in found.named)}
             if window.believed_at is None:
                 hydrated = await hydrate(tx, refs, paths, window)
             else:
@@ -274,7 +274,7 @@ class Retriever:
             seen = (record.ref for record in hydrated.records.values())
             origins = await cite(tx, seen, window.believed_at)
             leads = {} if window.believed_at is not None else await count_leads(tx, paths)
-            return _LookedUp(weights, hydrated, origins, leads)
+            return _LookedUp(relevance, hydrated, origins, leads)
 
     async def _rerank(
         self,

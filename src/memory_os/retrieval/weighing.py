@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -62,10 +61,6 @@ class Weights:
     def relevance(self) -> dict[Ref, float]:
         """How well each candidate answers, best first."""
         return dict(order(score_relevance(self.words, self.similarities, self.turns)))
-
-    def best(self, found: Container[Ref], most: int) -> list[Ref]:
-        """The best of what was found, and of the turns around it."""
-        return list(islice((ref for ref in self.relevance() if ref in found or ref in self.turns), most))
 
 
 async def weigh(

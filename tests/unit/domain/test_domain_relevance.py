@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_os.domain.relevance import SESSION, SUBSTANTIAL_WORDS, Turn, score_relevance
+from memory_os.domain.relevance import LIKE, SESSION, SUBSTANTIAL_WORDS, UNLIKE, Turn, score_relevance
 
 weights = st.floats(0, 30, allow_nan=False)
 cosines = st.floats(-1, 1, allow_nan=False)
@@ -23,9 +24,21 @@ def test_who_leads_both_arms_leads() -> None:
     assert scores["b"] < scores["a"]
 
 
-def test_what_one_arm_alone_found_counts_half() -> None:
-    scores = score_relevance({"a": 5.0}, {"b": 0.8}, {})
+def test_what_one_arm_alone_speaks_for_counts_half() -> None:
+    scores = score_relevance({"a": 5.0}, {"a": UNLIKE, "b": 0.8}, {})
     assert scores["a"] == scores["b"] == (1 + SESSION) / 2
+
+
+def test_what_has_no_vector_counts_by_its_words_alone() -> None:
+    scores = score_relevance({"best": 5.0, "record": 4.0, "far": 4.0}, {"best": 0.8, "far": 0.1}, {})
+    assert scores["record"] == pytest.approx(0.8 * (1 + SESSION))
+    assert scores["far"] < scores["record"] < scores["best"]
+
+
+def test_the_nearest_of_strangers_is_a_stranger_still() -> None:
+    scores = score_relevance({}, {"a": (UNLIKE + LIKE) / 2, "b": UNLIKE - 0.1}, {})
+    assert scores["a"] == pytest.approx((1 + SESSION) / 4)
+    assert scores["b"] == 0
 
 
 def test_a_turn_is_lifted_by_its_window() -> None:

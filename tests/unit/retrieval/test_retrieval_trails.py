@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import sqrt
 from uuid import UUID
 
 import pytest
@@ -12,7 +13,19 @@ from memory_os.graph.port import NodeRef, Path, Seed, Step
 from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
 from memory_os.retrieval.model import PathNode
-from memory_os.retrieval.trails import CO_OCCURRENCE, KNOWN, MENTIONED, NAME_CHARS, PASSING, SUBJECT, follow, shorten
+from memory_os.retrieval.trails import (
+    ASKED,
+    CALLED,
+    CO_OCCURRENCE,
+    KNOWN,
+    MENTIONED,
+    NAME_CHARS,
+    PASSING,
+    SUBJECT,
+    TYPED,
+    follow,
+    shorten,
+)
 from memory_os.retrieval.walking import node_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,9 +65,25 @@ def test_a_trail_tells_how_it_came() -> None:
     assert near.words == "query -> Detroit pizza -PART_OF-> Cooking"
     assert far.words == "query -> Detroit pizza -PART_OF-> Cooking ←ADVANCES- Food truck"
     assert far.nodes[-1] == PathNode(UUID(int=3), "memory", "ADVANCES", against=True)
-    assert near.score == 0.9 * 0.8
-    assert far.score == near.score * 0.8 * PASSING
+    assert near.score == pytest.approx(0.9 * sqrt(0.8) * TYPED)
+    assert far.score == pytest.approx(near.score * sqrt(0.8) * TYPED * PASSING)
     assert (near.reinforced, far.reinforced) == (4, 4)
+
+
+def test_a_relation_that_the_question_asks_for_counts_more() -> None:
+    seen = hydrated(
+        record("memory", 1, "Food truck"), record("memory", 2, "Fun"), record("memory", 3, "Oven"), edges={"e": 0}
+    )
+    paths = [
+        Path(memory(1), (step("CAUSED_BY", memory(2)),), 0.1),
+        Path(memory(1), (step("USES", memory(3), weight=0.9),), 0.1),
+    ]
+    seeds = [Seed(memory(1), 0.9)]
+    assert [one.ref.id.int for one in follow(paths, seeds, [], seen, 12)] == [3, 2]
+    asked = follow(paths, seeds, [], seen, 12, question="Why is there a food truck?")
+    assert [one.ref.id.int for one in asked] == [2, 3]
+    assert asked[0].score == pytest.approx(0.9 * sqrt(0.8) * ASKED)
+    assert asked[1].score == pytest.approx(0.9 * sqrt(0.9) * TYPED)
 
 
 def test_a_path_with_anything_hidden_leaves_no_trail() -> None:
@@ -85,7 +114,7 @@ def test_counts_of_hidden_records_are_no_part_of_a_score() -> None:
         return trail.score
 
     assert score(0.1) == score(1.0)
-    assert abs(score(1.0) - CO_OCCURRENCE * PASSING * MENTIONED) < 1e-9
+    assert score(1.0) == pytest.approx(CO_OCCURRENCE * MENTIONED / damping(HUB))
 
 
 def bridge(over: int, to: int) -> Path:
@@ -115,14 +144,30 @@ def test_a_rare_name_is_a_better_bridge_and_a_subject_the_best(text: str, title:
 
 
 def test_what_the_question_names_is_no_bridge() -> None:
-    seen = hydrated(*(record("memory", number, "m") for number in (1, 3)), record("entity", 10, "Ed Wood"))
+    seen = hydrated(record("memory", 1, "m"), record("memory", 3, "Seen with Ed Wood"), record("entity", 10, "Ed Wood"))
     near = Path(person(10), (step("MENTIONS", memory(3), edge=None, weight=0.2, forward=False),), 0.1)
     seeds = [Seed(memory(1), 0.8), Seed(person(10), 1.0)]
-    for path, expected in ((bridge(10, 3), 0.8 * MENTIONED * KNOWN / damping(4)), (near, MENTIONED * KNOWN)):
+    for path, expected in (
+        (bridge(10, 3), 0.8 * MENTIONED * KNOWN / damping(4)),
+        (near, MENTIONED * KNOWN / damping(4)),
+    ):
         (trail,) = [
             one for one in follow([path], seeds, [UUID(int=10)], seen, 12, {person(10): 4}) if one.ref.type == "memory"
         ]
         assert trail.score == pytest.approx(expected)
+
+
+def test_what_calls_by_another_name_whom_the_question_names_is_found_where_few_do() -> None:
+    near = Path(person(10), (step("MENTIONS", memory(3), edge=None, weight=0.2, forward=False),), 0.1)
+
+    def score(text: str, mentions: int) -> float:
+        seen = hydrated(record("memory", 3, text), record("entity", 10, "Ed Wood"))
+        trails = follow([near], [Seed(person(10), 1.0)], [UUID(int=10)], seen, 12, {person(10): mentions})
+        (trail,) = [one for one in trails if one.ref.type == "memory"]
+        return trail.score
+
+    assert score("Edward was there.", 4) == pytest.approx(CALLED / damping(4))
+    assert score("Edward was there.", 4) > score("Edward was there.", 30) > score("ED WOOD was there.", 4)
 
 
 def test_named_entities_are_found_only_if_declared() -> None:
@@ -138,7 +183,8 @@ def test_the_best_of_several_trails_counts_and_the_limit_bounds_the_paths() -> N
     other = Path(memory(1), (step("ABOUT", memory(4), weight=0.5),), 0.5)
     seeds = [Seed(memory(1), 0.9), Seed(memory(2), 0.9)]
     trails = follow([weak, other, strong], seeds, [], seen, 12)
-    assert [(trail.ref.id.int, round(trail.score, 2)) for trail in trails] == [(3, 0.81), (4, 0.45)]
+    assert [trail.ref.id.int for trail in trails] == [3, 4]
+    assert [trail.score for trail in trails] == pytest.approx([0.9 * TYPED * sqrt(0.9), 0.9 * TYPED * sqrt(0.5)])
     assert [trail.ref.id.int for trail in follow([weak, other, strong], seeds, [], seen, 1)] == [3]
     assert follow([weak, other, strong], seeds, [], seen, 0) == []
 
