@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-RerankMode = Literal["off", "maxsim", "endpoint"]
-
 
 class RerankError(Exception):
     """A reranker can't answer: the order stays as it was found. Its message holds no text and no secret."""

@@ -57,6 +57,10 @@ LOOKED_UP: Final = 80
 """Records that are looked up at most beside those of the graph: more than any pack holds, as the mild boosts that need
 the record itself move it by a few places only."""
 
+TURNS: Final = 4
+"""Retrievals that a process works on at a time; more take turns. One after the other is no slower, and the graph, whose
+time is bounded, is not found too slow for want of a processor."""
+
 EMBED_BUDGET_S: Final = 3.0
 """How long a question waits for its vector; a busy endpoint may take ten seconds, and then the other arms answer."""
 
@@ -115,6 +119,7 @@ class Retriever:
         self._graph = graph
         self._reranking = reranking
         self._counter = counter
+        self._turns = asyncio.Semaphore(TURNS)
         self.log = RetrievalLog(database)
 
     async def close(self) -> None:
@@ -139,13 +144,19 @@ class Retriever:
         retrieval_id, timings = new_id(), Timings()
         scope = Scope.of(principal)
         window = Window(request.as_of or request.believed_at, "history" in request.include, request.believed_at)
-        found = await self._search(scope, request, window, timings)
+        with timings.part("queue"):
+            await self._turns.acquire()
+        try:
+            found = await self._search(scope, request, window, timings)
+        finally:
+            self._turns.release()
         if request.arms.graph and request.wait_for is not None and found.position is not None:
             with timings.part("wait"):
                 found.position = await self._wait(scope, found.position, request.wait_for, request.timeout_ms)
-        seeds, paths = await self._walk(principal, request, window, found, timings)
-        with timings.part("hydrate"):
-            looked_up = await self._look_up(principal, found, paths or (), window)
+        async with self._turns:
+            seeds, paths = await self._walk(principal, request, window, found, timings)
+            with timings.part("hydrate"):
+                looked_up = await self._look_up(principal, found, paths or (), window)
         hydrated = looked_up.hydrated
         trails = follow(
             paths or (),
