@@ -24,7 +24,7 @@ HISTORIES = 2_000
 
 BESIDE = frozenset(
     {
-        *("change", "declare", "rename", "realias", "undeclare", "merge", "split"),
+        *("change", "retitle", "declare", "rename", "realias", "undeclare", "merge", "split"),
         *("tie", "untie", "link", "unlink", "record"),
         *("rebuild", "repair", "lose_graph", "reopen", "work_blindly", "deliver_again", "poison", "cure"),
     }
