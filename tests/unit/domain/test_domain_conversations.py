@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - question marks of other scripts are the point
 """What turns tell beside their words."""
 
 from __future__ import annotations
