@@ -210,7 +210,7 @@ async def test_a_past_answer_is_explained_right_after_it(
     client: httpx.AsyncClient, tenant: TestTenant, gearbox: str
 ) -> None:
     for number in range(10):
-        body = {"text": f"Gearbox {number} is loud.", "label": "Attribute"}
+        body = {"text": f"Gearbox {number} is out of oil.", "label": "Attribute"}
         await client.post("/v1/memories", json=body, headers=tenant.headers())
     pack = await ask(
         client, tenant, "gearbox oil", limits={"memories": 3}, conversation_id="c-1", as_of="2030-01-01T00:00:00Z"
