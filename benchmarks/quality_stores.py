@@ -32,6 +32,8 @@ SHAPES = (
     "src/memory_os/sources/*.py",
     "src/memory_os/domain/search_text.py",
     "src/memory_os/domain/extraction.py",
+    "src/memory_os/domain/titles.py",
+    "src/memory_os/domain/stop_words.py",
     "src/memory_os/domain/capitals.py",
     "src/memory_os/domain/weights.py",
 )
