@@ -89,10 +89,12 @@ def _functions() -> None:
         op.execute(f"GRANT EXECUTE ON FUNCTION {function} TO memory_os_worker")
     op.execute(f"GRANT EXECUTE ON FUNCTION {_NEAR} TO memory_os_app, memory_os_worker")
     for kind, table in _VECTORS.items():
-        columns = ("embedding", "visibility", "model", "tenant_id", f"{kind}_id")
+        columns = ("visibility", "model", "tenant_id", f"{kind}_id")
         if kind == "passage":
             columns = (*columns, "source_id")
-        changed = " OR ".join(f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in columns)
+        # With its schema: a backup is restored without a search path.
+        vector = "OLD.embedding OPERATOR(public.<>) NEW.embedding"
+        changed = " OR ".join([vector, *(f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in columns)])
         op.execute(
             f"CREATE TRIGGER vector_changed BEFORE UPDATE ON {table} FOR EACH ROW WHEN ({changed}) "
             f"EXECUTE FUNCTION {kind}_vector_changed()"

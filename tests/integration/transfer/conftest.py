@@ -149,8 +149,8 @@ class Bakery:
             words = "The oven needs an hour."
             connection.execute(
                 "INSERT INTO passages (tenant_id, id, source_id, ordinal, text, locator, search) VALUES "
-                "(%s, %s, %s, 0, %s, '{\"page\": 3}', to_tsvector('english', %s) || to_tsvector('simple', %s))",
-                (tenant, ids["passage"], ids["source"], words, search_text(words), search_text(words)),
+                "(%s, %s, %s, 0, %s, '{\"page\": 3}', memory_os_text_vector(%s))",
+                (tenant, ids["passage"], ids["source"], words, search_text(words)),
             )
             for name, withdrawn in (("evidence", None), ("withdrawn", "withdrawn")):
                 connection.execute(
