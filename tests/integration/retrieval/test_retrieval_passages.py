@@ -179,7 +179,7 @@ async def test_the_graph_leads_to_a_source_that_the_reader_may_see(
     assert his["omitted_count"] == 0
     item = next(item for item in his["items"] if item["type"] == "source")
     assert item["text"] == "Minutes\nAda, https://example.org/minutes"
-    assert (item["label"], item["date"], item["arms"]) == ("document", "2025-03-01T00:00:00Z", {"graph": 2})
+    assert (item["label"], item["date"], item["arms"]) == ("document", "2025-03-01T00:00:00Z", {"graph": 1})
     assert item["path"][-1] == {"id": shown, "type": "source", "via": "DISCUSSED_IN"}
     assert "Minutes" in item["why"][0]
     assert "source" not in item
