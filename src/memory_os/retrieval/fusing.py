@@ -50,7 +50,8 @@ DECIMALS: Final = 6
 class Candidate:
     """A record that some arm found: its fused score, and by arm its rank (from 1) and its own score.
 
-    `source` is where it comes from; of a passage, `stated_by` are the memories that state the same from it.
+    `source` is where it comes from; of a passage, `stated_by` are the memories that state the same from it. What is
+    `weak` is no answer beside the best.
     """
 
     record: Record
@@ -60,6 +61,7 @@ class Candidate:
     trail: Trail | None
     source: PackSource | None = None
     stated_by: frozenset[UUID] = frozenset()
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +113,10 @@ def fuse(
             score=round(score, DECIMALS),
             ranks={name: places[ref] for name, places in ranks.items() if ref in places},
             scores={name: round(hits[ref], DECIMALS) for name, hits in seen.items() if ref in hits},
-            trail=by_ref.get(ref),
+            trail=(trail := by_ref.get(ref)),
+            weak=score < least and not (trail and trail.declared),
         )
         for ref, score in ordered
-        if score >= least or ((trail := by_ref.get(ref)) and trail.declared)
     ]
 
 

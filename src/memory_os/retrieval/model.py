@@ -173,7 +173,8 @@ class PackItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Omission(Struct, frozen=True, omit_defaults=True):
     """What was found and is not in the pack, and why: one record by its id, or a number of them.
 
-    The reasons are `limit`, `budget`, and `same_source` of a passage when a memory in the pack states the same from it.
+    The reasons are `limit`, `budget`, `relevance` of what is no answer beside the best, and `same_source` of a passage
+    when a memory in the pack states the same from it.
     """
 
     reason: str

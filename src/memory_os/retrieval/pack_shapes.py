@@ -16,6 +16,12 @@ from memory_os.retrieval.model import ArmName, Conflict, ContextPack, GraphState
 
 OMITTED_FOR_LIMIT: Final = "limit"
 
+OMITTED_FOR_RELEVANCE: Final = "relevance"
+"""The reason of what is no answer beside the best that was found."""
+
+COUNTED: Final = frozenset({OMITTED_FOR_LIMIT, OMITTED_FOR_RELEVANCE})
+"""Reasons of which the number is told, and not each record."""
+
 OMITTED_FOR_SAME_SOURCE: Final = "same_source"
 """The reason of a passage of which a memory in the pack states the same."""
 
@@ -147,8 +153,8 @@ class Answer:
 
 
 def tell(omitted: Omissions, listed: int) -> list[Omission]:
-    """What was left out: the first beyond the limit's by id, the others counted by reason."""
-    named = [gone for gone in omitted if gone.reason != OMITTED_FOR_LIMIT][:listed]
+    """What was left out: the first of what is listed by id, the others counted by reason."""
+    named = [gone for gone in omitted if gone.reason not in COUNTED][:listed]
     counts = Counter(gone.reason for gone in omitted)
     counts.subtract(gone.reason for gone in named)
     return [Omission(gone.reason, UUID(gone.id)) for gone in named] + tell_counts(counts)
@@ -207,5 +213,9 @@ def together(candidates: Iterable[Candidate], contradictions: Sequence[tuple[UUI
     for ident, candidate in found.items():
         ordered.setdefault(ident, candidate)
         if candidate.record.status == "disputed":
-            ordered |= {other: found[other] for other in sides[ident] if other in found and other not in ordered}
+            ordered |= {
+                other: replace(found[other], weak=False)
+                for other in sides[ident]
+                if other in found and (other not in ordered or ordered[other].weak)
+            }
     return list(ordered.values())

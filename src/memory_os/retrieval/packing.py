@@ -25,8 +25,10 @@ from memory_os.retrieval.log import ItemEntry
 from memory_os.retrieval.model import ArmName, ContextPack, GraphState, RetrievalRequest
 from memory_os.retrieval.pack_scales import JsonScale, MarkdownScale
 from memory_os.retrieval.pack_shapes import (
+    COUNTED,
     NO_EXTRAS,
     OMITTED_FOR_LIMIT,
+    OMITTED_FOR_RELEVANCE,
     OMITTED_FOR_SAME_SOURCE,
     Answer,
     Extras,
@@ -134,10 +136,14 @@ class _Packer:
 
     def _fit(self, said: AbstractSet[str], budget: int) -> tuple[Fit, bool]:
         """The records that fit, but for those that are said already; and whether they have to go bare."""
-        found = [ident for ident in self._candidates if ident not in said]
+        found = [ident for ident, one in self._candidates.items() if ident not in said and not one.weak]
         wanted = [self._describe(ident) for ident in found[: self._limit]]
         beyond = [packing.Omission(ident, OMITTED_FOR_LIMIT) for ident in found[self._limit :]]
-        beyond += [packing.Omission(ident, OMITTED_FOR_SAME_SOURCE) for ident in self._candidates if ident in said]
+        beyond += [
+            packing.Omission(ident, OMITTED_FOR_SAME_SOURCE if ident in said else OMITTED_FOR_RELEVANCE)
+            for ident, one in self._candidates.items()
+            if ident in said or one.weak
+        ]
         self._scale.begin(beyond, bare=False)
         if size := self._whole(wanted, beyond, budget):
             return Fit(tuple(wanted), tuple(beyond), size), False
@@ -183,7 +189,7 @@ class _Packer:
 
     def _further(self, items: Items, omitted: Omissions) -> list[Extras]:
         """What there could be told beside the records, the most useful first."""
-        left = min(LISTED_OMISSIONS, sum(gone.reason != OMITTED_FOR_LIMIT for gone in omitted))
+        left = min(LISTED_OMISSIONS, sum(gone.reason not in COUNTED for gone in omitted))
         found = [(frozenset({item.id}), self._candidates[item.id]) for item in items]
         sources = [Extras(sources=item) for item, candidate in found if candidate.source]
         quotes = [Extras(quotes=item) for item, candidate in found if candidate.source and candidate.source.quote]
