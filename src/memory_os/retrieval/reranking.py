@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from memory_os.domain.principal import Principal
-from memory_os.retrieval.fusing import DECIMALS, Candidate
+from memory_os.retrieval.fusing import DECIMALS, FLOOR, Candidate
 from memory_os.retrieval.pack_shapes import describe
 from memory_os.retrieval.token_scoring import Text, TokenScorer
 from memory_os.storage.database import Scope
@@ -116,7 +116,9 @@ def mix(candidates: Sequence[Candidate], scores: Sequence[float | None], weight:
             continue
         ranks, own = {**candidate.ranks, ARM: places[score]}, {**candidate.scores, ARM: round(score, DECIMALS)}
         ranked.append(replace(candidate, score=mixed, ranks=ranks, scores=own))
-    return sorted(ranked, key=lambda candidate: -candidate.score)
+    least = FLOOR * max(candidate.score for candidate in ranked)
+    lifted = [replace(one, weak=False) if one.weak and one.score >= least else one for one in ranked]
+    return sorted(lifted, key=lambda candidate: -candidate.score)
 
 
 def _share(score: float, scores: Sequence[float]) -> float:
