@@ -92,12 +92,13 @@ async def weigh(
                 weights.similarities.setdefault(ref, row["similarity"])
     if passages := _best_passages(words, similarities):
         given = {"tenant_id": tx.tenant_id, "passages": passages, "reach": 2 * WINDOW, **asked.parameters()}
-        _take_surroundings(weights, asked, await tx.hot("surroundings", given), set(passages))
-    if asked.vector is not None:
-        # A passage beyond the best has a vector, whatever its cosine is: it must not count by its words twice.
-        for ref in words:
-            if ref.type == "passage":
-                weights.similarities.setdefault(ref, 0.0)
+        surrounded = set(passages)
+        _take_surroundings(weights, asked, await tx.hot("surroundings", given), surrounded)
+        if asked.vector is not None:
+            # A passage beyond the best has a vector, whatever its cosine is: it must not count by its words twice.
+            for ref in words:
+                if ref.type == "passage" and ref.id not in surrounded:
+                    weights.similarities.setdefault(ref, 0.0)
     return weights
 
 
