@@ -51,6 +51,12 @@ STATUSES: Final[Mapping[str, str]] = MappingProxyType(
 LIVE: Final = ("active", "disputed")
 """Statuses of what the gate holds new memories against; among these an exact key stands once (`memories_exact`)."""
 
+IN_FORCE: Final = ("active", "completed", "abandoned", "disputed")
+"""Statuses of what holds within its window; the windows of what was superseded or has expired hold too."""
+
+PAST: Final = frozenset(STATUSES) - frozenset(IN_FORCE)
+"""Statuses of what does not hold any more by itself."""
+
 _STEPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "active": ("completed", "abandoned", "expired", "superseded", "disputed", "archived", "retracted"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from typing import Literal, get_args
-from urllib.parse import urlsplit
 
 from memory_os.embedding.port import MAX_DIMENSION, Embedder, EmbedderSettingsError
+from memory_os.endpoints import key_fault, url_fault
 
 EmbedderProvider = Literal["bundled", "http", "deterministic-for-tests"]
 
@@ -70,28 +70,13 @@ def _make_http(
         raise EmbedderSettingsError("EMBEDDING_URL", "is needed with EMBEDDING_PROVIDER=http")
     if not model:
         raise EmbedderSettingsError("EMBEDDING_MODEL", "is needed with EMBEDDING_PROVIDER=http")
-    _check_url(url)
-    if api_key is not None and not (api_key.isascii() and api_key.isprintable() and " " not in api_key):
-        # The HTTP library would refuse it too, with the key in its message.
-        raise EmbedderSettingsError("EMBEDDING_API_KEY", "holds white space or letters that a header can't carry")
+    if fault := url_fault(url, key_setting="EMBEDDING_API_KEY"):
+        raise EmbedderSettingsError("EMBEDDING_URL", fault)
+    if fault := key_fault(api_key):
+        raise EmbedderSettingsError("EMBEDDING_API_KEY", fault)
     from memory_os.embedding.http import HttpEmbedder  # noqa: PLC0415 - an adapter's libraries come when it is made
 
     return HttpEmbedder(url=url, model=model, api_key=api_key or None, dimension=dimension, timeout=timeout)
-
-
-def _check_url(url: str) -> None:
-    """Accept only what can be logged whole: HTTP libraries log the URL of each request."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise EmbedderSettingsError("EMBEDDING_URL", "isn't a URL such as https://host:port/v1")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise EmbedderSettingsError(
-            "EMBEDDING_URL", "must not hold credentials, a query or a fragment; the key belongs in EMBEDDING_API_KEY"
-        )
 
 
 def _make_bundled(*, model: str | None, dimension: int | None) -> Embedder:

@@ -22,6 +22,7 @@ from memory_os.embedding.http_reply import (
 )
 from memory_os.embedding.port import EmbedderDataError, EmbedderIdentity, EmbedderUnavailableError
 from memory_os.embedding.vectors import check_texts
+from memory_os.endpoints import read_bounded
 
 _LANES = 4
 _BATCH_CHARACTERS = 200_000
@@ -178,18 +179,11 @@ class HttpEmbedder:
         headers = {"Content-Type": "application/json"}
         try:
             async with self._client.stream("POST", self._url, content=body, headers=headers) as response:
-                reply = await _read_bounded(response)
+                reply = await read_bounded(response, _MAX_REPLY_BYTES)
         except httpx.RequestError as error:
             raise PassingFaultError(f"the embedding endpoint can't be reached ({type(error).__name__})") from error
+        if reply is None:
+            raise EmbedderDataError(f"the embedding endpoint's reply is larger than {_MAX_REPLY_BYTES} bytes")
         if response.status_code != httpx.codes.OK:
             raise judge_failure(response, reply, datetime.now(UTC))
         return reply
-
-
-async def _read_bounded(response: httpx.Response) -> bytes:
-    reply = bytearray()
-    async for chunk in response.aiter_bytes():
-        reply += chunk
-        if len(reply) > _MAX_REPLY_BYTES:
-            raise EmbedderDataError(f"the embedding endpoint's reply is larger than {_MAX_REPLY_BYTES} bytes")
-    return bytes(reply)

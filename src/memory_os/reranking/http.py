@@ -10,6 +10,7 @@ from typing import Final
 import httpx
 import msgspec
 
+from memory_os.endpoints import read_bounded
 from memory_os.reranking.http_reply import RefusedError, read_scores
 from memory_os.reranking.port import RerankError
 
@@ -122,10 +123,12 @@ class HttpReranker:
         body = msgspec.json.encode(content)
         try:
             async with self._client.stream("POST", self._url, content=body, headers=headers) as response:
-                reply = await _read_bounded(response)
+                reply = await read_bounded(response, _MOST_REPLY_BYTES)
         except httpx.RequestError as error:
             # From None: the original names the request.
             raise RerankError(f"the rerank endpoint can't be reached ({type(error).__name__})") from None
+        if reply is None:
+            raise RerankError(f"the rerank endpoint's reply is larger than {_MOST_REPLY_BYTES} bytes")
         if response.status_code != httpx.codes.OK:
             problem = f"the rerank endpoint answered {response.status_code}"
             if response.status_code in (400, 422):
@@ -133,12 +136,3 @@ class HttpReranker:
             mend = _MENDS.get(response.status_code, "check RERANK_URL" if response.is_redirect else None)
             raise RerankError(f"{problem}: {mend}" if mend else problem)
         return reply
-
-
-async def _read_bounded(response: httpx.Response) -> bytes:
-    reply = bytearray()
-    async for chunk in response.aiter_bytes():
-        reply += chunk
-        if len(reply) > _MOST_REPLY_BYTES:
-            raise RerankError(f"the rerank endpoint's reply is larger than {_MOST_REPLY_BYTES} bytes")
-    return bytes(reply)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
-from memory_os.domain.labels import LABELS
+from memory_os.domain.labels import LABELS, PAST
 from memory_os.domain.ranking import (
     boost,
     confidence_boost,
@@ -34,9 +34,7 @@ FLOOR: Final = 0.3
 """The share of the best score below which nothing is an answer, unless edges that somebody declared lead to it: beside
 what fits well, strangers only take room."""
 
-PAST_STATUSES: Final = frozenset({"superseded", "expired", "archived", "retracted"})
-
-PAST: Final = 0.8
+FADED: Final = 0.8
 """What is left of the score of what was superseded, corrected or let go, where history is asked for: what took its
 place comes first. Ours; not tuned."""
 
@@ -142,6 +140,6 @@ def _factor(record: Record, trail: Trail | None, now: datetime) -> float:
             confidence_boost(record.confidence),
             recency_boost(label.lifecycle if label else "immutable", age),
             reinforcement_boost(trail.reinforced if trail else 0),
-            PAST if record.status in PAST_STATUSES else 1.0,
+            FADED if record.status in PAST else 1.0,
         )
     )

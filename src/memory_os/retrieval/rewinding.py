@@ -14,11 +14,9 @@ from uuid import UUID
 
 import msgspec
 
+from memory_os.domain.labels import IN_FORCE
 from memory_os.domain.principal import Principal
 from memory_os.memories.history import could_read
-
-IN_FORCE: Final = ("active", "completed", "abandoned", "disputed")
-"""Statuses of what holds within its window; the windows of what was superseded or has expired hold too."""
 
 CLOSED: Final = ("superseded", "expired")
 

@@ -187,15 +187,14 @@ class _Worth:
         step = path.steps[at]
         start = path.steps[at - 1].node if at else path.seed
         passing = PASSING if at else 1.0
-        if step.type == MENTIONS:
-            if step.node.kind == "entity":
-                return passing
+        if _is_bridge(path, at):
+            passing = 1 / damping(self.leads.get(start, HUB))
             if not at and not self._says(start, step.node):
-                return CALLED / damping(self.leads.get(start, HUB))
-            if _is_bridge(path, at):
-                passing = 1 / damping(self.leads.get(start, HUB))
+                return CALLED * passing
             worth = SUBJECT if self._is_subject(start, step.node) else MENTIONED
             return prod((worth, passing, KNOWN if start in self.known else 1.0))
+        if step.type == MENTIONS:
+            return passing
         if step.type == CO_OCCURS:
             return passing * CO_OCCURRENCE
         return passing * sqrt(step.weight) * (ASKED if asks_for(self.stems, step.relationship or step.type) else TYPED)

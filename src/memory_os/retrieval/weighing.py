@@ -82,18 +82,17 @@ async def weigh(
     weights = Weights(dict(words), dict(similarities))
     idents = words.keys() | similarities.keys() | set(further)
     lacking = [one.id for one in sorted(idents) if one.type == "memory" and not (one in words and one in similarities)]
+    given = {"tenant_id": tx.tenant_id, **asked.parameters()}
     if lacking:
-        for row in await tx.hot(
-            "weigh_candidates", {"tenant_id": tx.tenant_id, "memories": lacking, **asked.parameters()}
-        ):
+        for row in await tx.hot("weigh_candidates", {**given, "memories": lacking}):
             ref = Ref("memory", row["id"])
             weights.words.setdefault(ref, asked.weigh(row["counts"], row["length"]))
             if row["similarity"] is not None:
                 weights.similarities.setdefault(ref, row["similarity"])
     if passages := _best_passages(words, similarities):
-        given = {"tenant_id": tx.tenant_id, "passages": passages, "reach": 2 * WINDOW, **asked.parameters()}
         surrounded = set(passages)
-        _take_surroundings(weights, asked, await tx.hot("surroundings", given), surrounded)
+        rows = await tx.hot("surroundings", {**given, "passages": passages, "reach": 2 * WINDOW})
+        _take_surroundings(weights, asked, rows, surrounded)
         if asked.vector is not None:
             # A passage beyond the best has a vector, whatever its cosine is: it must not count by its words twice.
             for ref in words:
@@ -129,10 +128,9 @@ def _take_surroundings(weights: Weights, asked: Asked, rows: Sequence[Mapping[st
         weights.words[ref] = asked.weigh(row["counts"], row["length"])
         if row["similarity"] is not None:
             weights.similarities[ref] = row["similarity"]
-    for (source, ordinal), ref in refs.items():
-        row = places[source, ordinal]
-        if not row["turn"]:
-            continue
+    asking = {place: asking_share(places[place]["text"]) for place in refs if places[place]["turn"]}
+    for (source, ordinal), share in asking.items():
+        ref, row = refs[source, ordinal], places[source, ordinal]
         window = [places[at] for step in range(-WINDOW, WINDOW + 1) if (at := (source, ordinal + step)) in places]
         before = (source, ordinal - 1)
         weights.turns[ref] = Turn(
@@ -140,8 +138,8 @@ def _take_surroundings(weights: Weights, asked: Asked, rows: Sequence[Mapping[st
             words_around=_weigh_together(asked, window),
             similarity_around=sum(one["similarity"] or 0.0 for one in window) / len(window),
             length=row["length"],
-            asking=asking_share(row["text"]),
-            before=(refs[before], asking_share(places[before]["text"])) if before in refs else None,
+            asking=share,
+            before=(refs[before], asking[before]) if before in asking else None,
             names_speaker=names_speaker(asked.query, row["text"]),
             timely=timely and names_time(row["text"]),
         )

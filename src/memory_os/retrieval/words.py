@@ -61,11 +61,6 @@ class Words:
         }
 
 
-async def search_words(tx: Transaction, query: str, window: Window) -> dict[Ref, float]:
-    """The records that share words with the question, with what these weigh in them, best first."""
-    return await find_words(tx, await weigh_words(tx, query, window), window)
-
-
 async def weigh_words(tx: Transaction, query: str, window: Window) -> Words:
     """Read a question: its words, and how rare each of them is among what the reader may see; see `weigh_words.sql`."""
     text = search_text(query)

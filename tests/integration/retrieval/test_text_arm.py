@@ -19,7 +19,7 @@ from memory_os.domain.text_ranking import impact, rarity
 from memory_os.retrieval.arms import Ref, Window
 from memory_os.retrieval.model import RecordType
 from memory_os.retrieval.weighing import Asked, weigh
-from memory_os.retrieval.words import find_words, search_words, weigh_words
+from memory_os.retrieval.words import find_words, weigh_words
 from memory_os.storage.database import Database, Scope
 
 pytestmark = pytest.mark.anyio
@@ -76,7 +76,7 @@ class World:
         """What somebody finds."""
         scope = Scope("memory_os_app", self.tenant_id, "reader", user, groups)
         async with self.database.transaction(scope) as tx:
-            return await search_words(tx, query, window)
+            return await find_words(tx, await weigh_words(tx, query, window), window)
 
     async def found(self, query: str, window: Window = NOW, **who: Any) -> list[UUID]:
         """The ids of that."""

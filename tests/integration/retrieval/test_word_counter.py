@@ -12,7 +12,7 @@ from tests.fixtures.postgres import DatabaseUrls
 from tests.fixtures.service import TestTenant
 
 from memory_os.retrieval.arms import Window
-from memory_os.retrieval.words import search_words
+from memory_os.retrieval.words import find_words, weigh_words
 from memory_os.storage.database import Database, Scope
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.word_counter import count_words
@@ -60,7 +60,9 @@ async def test_what_has_grown_is_counted_and_no_answer_changes(
         database = Database(database_urls.app_url, pool_size=1)
         try:
             async with database.transaction(Scope("memory_os_app", tenant.tenant_id, "reader", user)) as tx:
-                return [*(await search_words(tx, "gearbox number3", Window(None, history=False))).items()]
+                window = Window(None, history=False)
+                words = await weigh_words(tx, "gearbox number3", window)
+                return [*(await find_words(tx, words, window)).items()]
         finally:
             await database.close()
 
