@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.fixtures.service import TestTenant
 
@@ -183,6 +183,7 @@ def shown(records: dict[str, dict[str, Any]], *, there: set[str]) -> dict[str, d
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(acts=st.lists(ACTS, min_size=3, max_size=12))
+@example(acts=[("supersede by", 0, 1), ("delete", 0)])  # what began when it took the place of one that is gone
 async def test_what_was_believed_is_what_memory_said_then(
     client: httpx.AsyncClient, tenant: TestTenant, acts: list[tuple[Any, ...]]
 ) -> None:

@@ -238,6 +238,8 @@ async def delete_memory(
     check_version(if_match, current.version)
     mentioned = await _mentioned(tx, memory_id)
     beside, relations = await entities_beside(tx, memory_id), await relations_beside(tx, memory_id)
+    async with tx.as_steward():  # the other memory of an act may be hidden from who deletes this one
+        await tx.touched("hand_on_states", {"tenant_id": tx.tenant_id, "memory_id": memory_id})
     await tx.run(delete(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == memory_id))
     await record(tx, principal, "memory.delete", "memory", memory_id, {"label": current.label}, request_id)
     gone = NewEvent(DELETE, "memory", memory_id, current.version + 1, mentioned)

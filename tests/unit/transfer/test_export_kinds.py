@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memory_os.storage import provenance_tables, retrieval_tables, tables, token_tables, vector_tables
+from memory_os.storage import provenance_tables, retrieval_tables, tables, text_tables, token_tables, vector_tables
 from memory_os.transfer.kinds import KINDS
 from memory_os.transfer.selecting import _OF_USER, EVERYTHING, of_user
 
@@ -21,7 +21,7 @@ LEFT_OUT = {
         "entity_pairs",
         "mentions",
     ),
-    *("extractions", "vector_index", "vector_partitions"),
+    *("extractions", "vector_index", "vector_partitions", "postings", "text_frequencies"),
     # Of the graph and its queue.
     *("outbox_events", "projection_leases", "graph_rebuilds", "graph_tombstones", "graph_states"),
     "graph_verifications",
@@ -33,7 +33,7 @@ LEFT_OUT = {
 
 def test_every_table_of_a_tenant_is_exported_or_left_out_on_purpose() -> None:
     assert provenance_tables.metadata is tables.metadata is retrieval_tables.metadata
-    assert {vector_tables.vector_index.name, token_tables.token_vectors.name} <= tables.metadata.tables.keys()
+    assert all(module.metadata is tables.metadata for module in (text_tables, token_tables, vector_tables))
     every = {name for name, table in tables.metadata.tables.items() if "tenant_id" in table.c}
     exported = {kind.table.name for kind in KINDS.values()}
     assert not exported & LEFT_OUT

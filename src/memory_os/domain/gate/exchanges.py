@@ -61,8 +61,8 @@ def exchanges(found: Comparison) -> Exchanges:
         if one.sort not in QUANTITIES and one.sort != "mark" and not (one.light and other.light)
     ]
     check = _Check(found, pairs, result)
-    for first, second in combinations(pairs, 2):
-        check.one(first, second)
+    for first, second in combinations([(pair, _acting(pair)) for pair in pairs], 2):
+        check.one(first[0], second[0], first[1], second[1])
     exchange = _transposed(found.left.words, found.right.words)
     if exchange and not result.swapped:
         result.swapped.append(exchange[0])
@@ -99,12 +99,15 @@ class _Check:
             and any(item.text.casefold() in _MUTUAL for item in others[0])
         )  # fmt: skip
 
-    def one(self, first: tuple[Item, Item], second: tuple[Item, Item]) -> None:
-        """Note what the two pairs show."""
-        # A topic acts as often as not.
-        mine, yours = (
-            (_acting(one[side].slot), _acting(other[side].slot)) for side in (0, 1) for one, other in ((first, second),)
-        )
+    def one(
+        self, first: tuple[Item, Item], second: tuple[Item, Item], slots: tuple[str, str], others: tuple[str, str]
+    ) -> None:
+        """Note what the two pairs, with their slots on both sides, show; long texts have a million of these."""
+        if slots[0] == slots[1] == others[0] == others[1] and (
+            (first[0].place < second[0].place) == (first[1].place < second[1].place)
+        ):
+            return
+        mine, yours = (slots[0], others[0]), (slots[1], others[1])
         shown = f"{first[0].text} / {second[0].text}"
         names = all(item.sort in STRICT for item in (*first, *second))
         if names and self._mutual:
@@ -218,8 +221,10 @@ def _transposed(mine: tuple[str, ...], yours: tuple[str, ...]) -> tuple[str, fro
     return None
 
 
-def _acting(slot: str) -> str:
-    return "S" if slot == "T" else slot
+def _acting(pair: tuple[Item, Item]) -> tuple[str, str]:
+    """The slots of both; a topic acts as often as not."""
+    one, other = ("S" if item.slot == "T" else item.slot for item in pair)
+    return one, other
 
 
 def _between(one: Item, name: Item, other: Item) -> bool:
