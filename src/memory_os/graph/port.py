@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 from uuid import UUID
 
 NodeKind = Literal["memory", "entity", "record"]
@@ -38,8 +38,7 @@ class FenceLostError(GraphError):
     """The graph's fence holds another token: somebody else took the tenant over, nothing was written."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRef:
+class NodeRef(NamedTuple):
     """Address of a node. `record` is an observation, procedure, outcome or source that a link points at."""
 
     kind: NodeKind

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from memory_os.domain.naming import NamedEntity, name_groups, named_in
 from memory_os.retrieval.model import RecordType
-from memory_os.storage.database import Transaction
+from memory_os.storage.database import Query, Transaction
 
 ARM_LIMIT: Final = 50
 """Hits of one arm: six times the default pack, so that fusion has something to choose from."""
@@ -66,18 +67,32 @@ class GraphPosition:
     epochs: frozenset[str] = frozenset()
 
 
-async def find_named(tx: Transaction, query: str, window: Window) -> list[UUID]:
-    """The entities that the question names, declared and derived, in the order of the question."""
+def ask_named(tx: Transaction, query: str, window: Window) -> Query | None:
+    """What looks for the entities that a question names, for `named_of`; None if there is no name in it."""
     groups = name_groups(query)
     if not groups:
-        return []
-    rows = await tx.hot("find_named_entities", {"tenant_id": tx.tenant_id, "names": groups, "history": window.history})
+        return None
+    return Query("find_named_entities", {"tenant_id": tx.tenant_id, "names": groups, "history": window.history})
+
+
+def named_of(query: str, rows: Sequence[Mapping[str, Any]]) -> list[UUID]:
+    """The entities that the question names, declared and derived, in the order of the question."""
     return named_in(query, (NamedEntity(row["id"], row["canonical_name"], row["surface"]) for row in rows))
 
 
 async def read_position(tx: Transaction) -> GraphPosition:
     """How far the tenant's graph follows its canonical rows at this moment."""
-    row = (await tx.hot("graph_position", {"tenant_id": tx.tenant_id, "limit": LAG_LIMIT}))[0]
+    return position_of(await tx.hot(*ask_position(tx)))
+
+
+def ask_position(tx: Transaction) -> Query:
+    """What reads how far the graph is, for `position_of`."""
+    return Query("graph_position", {"tenant_id": tx.tenant_id, "limit": LAG_LIMIT})
+
+
+def position_of(rows: Sequence[Mapping[str, Any]]) -> GraphPosition:
+    """How far the graph is."""
+    row = rows[0]
     if row["counted"] >= LAG_LIMIT:
         position = 0  # the oldest of them was not looked for, and nothing may be promised
     elif row["oldest"] is not None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.fusing import Candidate
 from memory_os.retrieval.model import PackSource
-from memory_os.storage.database import Transaction
+from memory_os.storage.database import Query, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,25 @@ async def cite(tx: Transaction, refs: Iterable[Ref], believed_at: datetime | Non
     for ref in refs:
         if ref.type in ids:
             ids[ref.type].append(ref.id)
-    if not any(ids.values()):
-        return Origins({}, {})
-    given = {
-        "tenant_id": tx.tenant_id,
-        "memories": ids["memory"],
-        "passages": ids["passage"],
-        "believed_at": believed_at,
-    }
+    asked = ask_origins(tx, ids["memory"], ids["passage"], believed_at)
+    return origins_of(await tx.hot(*asked)) if asked else Origins({}, {})
+
+
+def ask_origins(
+    tx: Transaction, memories: list[UUID], passages: list[UUID], believed_at: datetime | None = None
+) -> Query | None:
+    """What looks up where these come from, as far as this reader may know, for `origins_of`; None for nothing."""
+    if not memories and not passages:
+        return None
+    given = {"tenant_id": tx.tenant_id, "memories": memories, "passages": passages, "believed_at": believed_at}
+    return Query("cite_records", given)
+
+
+def origins_of(rows: Iterable[Mapping[str, Any]]) -> Origins:
+    """Where records come from, from the rows that `ask_origins` asked for."""
     sources: dict[Ref, PackSource] = {}
     stated: dict[UUID, set[UUID]] = defaultdict(set)
-    for row in await tx.hot("cite_records", given):
+    for row in rows:
         if row["kind"] == "states":
             stated[row["passage_id"]].add(row["record_id"])
         else:

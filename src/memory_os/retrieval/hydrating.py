@@ -12,7 +12,7 @@ from memory_os.graph.expansion import CO_OCCURS, LINK, MENTIONS
 from memory_os.graph.port import NodeRef, Path, Step
 from memory_os.retrieval.arms import Ref, Window
 from memory_os.retrieval.walking import node_of
-from memory_os.storage.database import Transaction
+from memory_os.storage.database import Query, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +82,29 @@ def pair_of(start: NodeRef, step: Step) -> tuple[str, str]:
 
 
 async def hydrate(tx: Transaction, refs: Iterable[Ref], paths: Sequence[Path], window: Window) -> Hydrated:
-    """Look up records and the nodes and steps of paths, as this reader may see them.
+    """Look up records and the nodes and steps of paths, as this reader may see them; see `ask_records`."""
+    records, steps = await tx.together(*ask_records(tx, ids_by_kind(refs, paths), paths, window))
+    return hydrated_of(records, steps)
+
+
+def ask_records(
+    tx: Transaction, ids: Mapping[str, list[UUID]], paths: Sequence[Path], window: Window
+) -> tuple[Query, Query]:
+    """What looks up records, and the steps of paths, as this reader may see them; for `hydrated_of`.
 
     Args:
         tx: The unit of work, in the reader's scope.
-        refs: Records that were found.
+        ids: Records that were found, and the nodes of paths, by kind.
         paths: Paths that were found.
         window: The time asked about.
     """
-    ids = ids_by_kind(refs, paths)
-    rows = await tx.hot("hydrate_records", {"tenant_id": tx.tenant_id, **_moment(window), **ids})
-    steps = await tx.hot("check_steps", {"tenant_id": tx.tenant_id, **_moment(window), **steps_of(paths), **ids})
-    return assemble(map(record_of, rows), steps)
+    given = {"tenant_id": tx.tenant_id, "as_of": window.as_of, "history": window.history, **ids}
+    return Query("hydrate_records", given), Query("check_steps", {**given, **steps_of(paths)})
+
+
+def hydrated_of(records: Iterable[Mapping[str, Any]], steps: Iterable[Mapping[str, Any]]) -> Hydrated:
+    """What a reader may see, from the rows that `ask_records` asked for."""
+    return assemble(map(record_of, records), steps)
 
 
 def assemble(
@@ -117,10 +128,6 @@ def assemble(
                 contradictions.append((UUID(first), UUID(second)))
     by_node = {node_of(record.ref): record for record in records}
     return Hydrated(by_node, edges, frozenset(links), frozenset(pairs), sorted(contradictions), rewritten)
-
-
-def _moment(window: Window) -> dict[str, Any]:
-    return {"as_of": window.as_of, "history": window.history}
 
 
 def ids_by_kind(refs: Iterable[Ref], paths: Sequence[Path]) -> dict[str, list[UUID]]:

@@ -30,7 +30,7 @@ SCORE_DECIMALS: Final = 4
 BESIDE: Final = "stands beside a turn that was found"
 """Why a turn of a conversation is there that no arm found by itself."""
 
-_PARTS: Final = ("queue", "text", "names", "embed", "vector", "wait", "graph", "hydrate", "rerank", "pack", "total")
+_PARTS: Final = ("queue", "read", "text", "embed", "vector", "wait", "graph", "hydrate", "rerank", "pack", "total")
 _LONGEST_MS: Final = 99_999.99
 """The timings are known only when the pack is done; until then they count as five digits each."""
 

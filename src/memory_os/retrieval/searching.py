@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from memory_os.domain.stop_words import COMMON_WORDS
 from memory_os.embedding.port import Embedder, EmbeddingError
-from memory_os.retrieval.arms import GraphPosition, Ref, Window, find_named, read_position
+from memory_os.retrieval.arms import GraphPosition, Ref, Window, ask_named, ask_position, named_of, position_of
 from memory_os.retrieval.model import ArmName, RetrievalRequest
 from memory_os.retrieval.timing import Timings
 from memory_os.retrieval.vectors import search_vectors
 from memory_os.retrieval.weighing import Asked
-from memory_os.retrieval.words import find_words, weigh_words
-from memory_os.storage.database import Database, Scope
+from memory_os.retrieval.words import Words, ask_words, find_words, words_of
+from memory_os.storage.database import Database, Scope, Transaction
 
 log = structlog.get_logger(__name__)
 
@@ -74,16 +74,25 @@ class Searching:
         self, scope: Scope, request: RetrievalRequest, window: Window, found: Found, timings: Timings
     ) -> None:
         async with self._database.transaction(scope, plans="generic") as tx:
-            if self._with_graph:
-                found.position = await read_position(tx)
-            if request.arms.text:
+            await self._read(tx, request, window, found, timings)
+            if found.asked.words is not None:
                 with timings.part("text"):
-                    words = await weigh_words(tx, request.query, window.searched)
-                    found.asked = replace(found.asked, words=words)
-                    found.words = await find_words(tx, words, window.searched)
-            if request.arms.graph:
-                with timings.part("names"):
-                    found.named = await find_named(tx, request.query, window.searched)
+                    found.words = await find_words(tx, found.asked.words, window.searched)
+
+    async def _read(
+        self, tx: Transaction, request: RetrievalRequest, window: Window, found: Found, timings: Timings
+    ) -> None:
+        """Read the question: its words with their rarity, whom it names; and how far the graph is."""
+        position = ask_position(tx) if self._with_graph else None
+        words = ask_words(tx, request.query, window.searched) if request.arms.text else None
+        named = ask_named(tx, request.query, window.searched) if request.arms.graph else None
+        with timings.part("read"):
+            graph, weighed, names = await tx.together(position, words, named)
+        if position is not None:
+            found.position = position_of(graph)
+        if request.arms.text:
+            found.asked = replace(found.asked, words=words_of(words, weighed) if words else Words(""))
+        found.named = named_of(request.query, names) if named else ()
 
     async def _search_vectors(
         self, scope: Scope, request: RetrievalRequest, window: Window, found: Found, timings: Timings
@@ -98,7 +107,9 @@ class Searching:
         identity = self._embedder.identity
         found.asked = replace(found.asked, identity=identity, vector=vector)
         with timings.part("vector"):
-            async with self._database.transaction(scope) as tx:
+            # To plan this search takes as long as to run it, and Postgres would do so each time: it takes all
+            # partitions of a kept plan for read, of which but one is.
+            async with self._database.transaction(scope, plans="generic") as tx:
                 found.vector = await search_vectors(tx, identity, vector, window.searched)
 
     async def _embed(self, query: str) -> NDArray[np.float32] | None:

@@ -110,7 +110,9 @@ class Retriever:
         async with self._turns:
             seeds, paths = await self._walk(principal, request, window, found, timings)
             with timings.part("hydrate"):
-                looked_up = await look_up(self._database, principal, found, paths or (), window)
+                looked_up = await look_up(
+                    self._database, principal, found, paths or (), window, request.limits.memories
+                )
         hydrated = looked_up.hydrated
         trails = follow(
             paths or (),

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod, sqrt
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from memory_os.domain.naming import is_subject
@@ -29,7 +29,7 @@ from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.hydrating import Hydrated, Record
 from memory_os.retrieval.model import PathNode
 from memory_os.retrieval.walking import node_of
-from memory_os.storage.database import Transaction
+from memory_os.storage.database import Query, Transaction
 
 PASSING: Final = 0.6
 """What is left of a trail's score after each node that it passes through, but over a bridge. Ours; not tuned."""
@@ -88,8 +88,8 @@ class Trail:
     declared: bool = True
 
 
-async def count_leads(tx: Transaction, paths: Iterable[Path]) -> dict[NodeRef, int]:
-    """How many mentions the reader sees of each entity from which paths follow one; `HUB` at most."""
+def ask_leads(tx: Transaction, paths: Iterable[Path]) -> Query | None:
+    """What counts how many mentions the reader sees of each entity from which paths follow one; `HUB` at most."""
     bridges = {
         path.steps[at - 1].node if at else path.seed
         for path in paths
@@ -97,9 +97,13 @@ async def count_leads(tx: Transaction, paths: Iterable[Path]) -> dict[NodeRef, i
         if _is_bridge(path, at)
     }
     if not bridges:
-        return {}
-    given = {"tenant_id": tx.tenant_id, "entities": sorted(UUID(node.id) for node in bridges), "limit": HUB}
-    return {NodeRef("entity", str(row["id"])): row["mentions"] for row in await tx.hot("count_leads", given)}
+        return None
+    return Query("count_leads", {"tenant_id": tx.tenant_id, "entities": [node.id for node in bridges], "limit": HUB})
+
+
+def leads_of(rows: Iterable[Mapping[str, Any]]) -> dict[NodeRef, int]:
+    """The counts by entity, from the rows that `ask_leads` asked for."""
+    return {NodeRef("entity", str(row["id"])): row["mentions"] for row in rows}
 
 
 def follow(
@@ -120,7 +124,7 @@ def follow(
         named: Entities that the question names: the declared ones are found as such, with or without a graph.
         hydrated: What the reader may see.
         limit: Paths that may contribute.
-        leads: What `count_leads` gives; an entity that is not there counts as one with very many mentions.
+        leads: What `leads_of` gives; an entity that is not there counts as one with very many mentions.
         found: What the other arms found.
         question: In plain words: relations that it asks for count more.
     """

@@ -37,7 +37,6 @@ async def search_vectors(
     """The nearest memories and passages with their cosine similarity, nearest first.
 
     What lies in the index of a large tenant is found approximately, everything else exactly; similarities are exact.
-    Until the end of the transaction, prepared statements keep their plans.
 
     Raises:
         ValueError: If the vector is not of the model's dimension; it must not reach the database.
@@ -50,7 +49,6 @@ async def search_vectors(
         "floor": SIMILARITY_FLOOR,
         "limit": ARM_LIMIT,
     }
-    await tx.hot("enter_vector_search")
     for reach in REACHES:
         rows = await tx.hot("search_vectors", {**given, "reach": reach})
         if _is_enough(rows[0]):

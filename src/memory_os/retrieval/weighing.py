@@ -18,7 +18,7 @@ from memory_os.embedding.port import EmbedderIdentity
 from memory_os.memories.writing import vector_literal
 from memory_os.retrieval.arms import Ref
 from memory_os.retrieval.words import Words
-from memory_os.storage.database import Transaction
+from memory_os.storage.database import Query, Transaction
 
 SURROUNDED: Final = 30
 """Passages whose surroundings are read: the best by words and vector. 50 or 100 find no more on the development set."""
@@ -80,19 +80,22 @@ async def weigh(
         further: What else is a candidate.
     """
     weights = Weights(dict(words), dict(similarities))
-    idents = words.keys() | similarities.keys() | set(further)
-    lacking = [one.id for one in sorted(idents) if one.type == "memory" and not (one in words and one in similarities)]
+    both = words.keys() & similarities.keys()
+    lacking = [one.id for one in (words.keys() | similarities.keys() | set(further)) - both if one.type == "memory"]
+    passages = _best_passages(words, similarities)
     given = {"tenant_id": tx.tenant_id, **asked.parameters()}
-    if lacking:
-        for row in await tx.hot("weigh_candidates", {**given, "memories": lacking}):
-            ref = Ref("memory", row["id"])
-            weights.words.setdefault(ref, asked.weigh(row["counts"], row["length"]))
-            if row["similarity"] is not None:
-                weights.similarities.setdefault(ref, row["similarity"])
-    if passages := _best_passages(words, similarities):
+    rows, around = await tx.together(
+        Query("weigh_candidates", {**given, "memories": lacking}) if lacking else None,
+        Query("surroundings", {**given, "passages": passages, "reach": 2 * WINDOW}) if passages else None,
+    )
+    for row in rows:
+        ref = Ref("memory", row["id"])
+        weights.words.setdefault(ref, asked.weigh(row["counts"], row["length"]))
+        if row["similarity"] is not None:
+            weights.similarities.setdefault(ref, row["similarity"])
+    if passages:
         surrounded = set(passages)
-        rows = await tx.hot("surroundings", {**given, "passages": passages, "reach": 2 * WINDOW})
-        _take_surroundings(weights, asked, rows, surrounded)
+        _take_surroundings(weights, asked, around, surrounded)
         if asked.vector is not None:
             # A passage beyond the best has a vector, whatever its cosine is: it must not count by its words twice.
             for ref in words:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from memory_os.domain.search_text import search_text
 from memory_os.domain.text_ranking import Frequency, Read, plan_reads
 from memory_os.retrieval.arms import ARM_LIMIT, Ref, Window
-from memory_os.storage.database import Transaction
+from memory_os.storage.database import Query, Transaction
 
 MAX_LEXEMES: Final = 256
 """Words of one question that are looked up. The first ones are taken."""
@@ -63,22 +63,33 @@ class Words:
 
 async def weigh_words(tx: Transaction, query: str, window: Window) -> Words:
     """Read a question: its words, and how rare each of them is among what the reader may see; see `weigh_words.sql`."""
+    asked = ask_words(tx, query, window)
+    return words_of(asked, await tx.hot(*asked)) if asked else Words("")
+
+
+def ask_words(tx: Transaction, query: str, window: Window) -> Query | None:
+    """What reads a question, for `words_of`; None if there is nothing in it to look for."""
     text = search_text(query)
     if not text:
-        return Words("")
-    readers = readers_of(tx)
+        return None
     pasts = (False, True) if window.history or window.as_of is not None else (False,)
-    rows = await tx.hot(
+    return Query(
         "weigh_words",
         {
             "tenant_id": tx.tenant_id,
             "text": text,
-            "readers": readers,
+            "readers": readers_of(tx),
             "pasts": [str(past) for past in pasts],
             "max_lexemes": MAX_LEXEMES,
             "most_records": COUNTED_RECORDS,
         },
     )
+
+
+def words_of(asked: Query, rows: Iterable[Mapping[str, Any]]) -> Words:
+    """The words of a question, as `ask_words` asked for them."""
+    text, readers = asked.parameters["text"], asked.parameters["readers"]
+    pasts = tuple(past == str(True) for past in asked.parameters["pasts"])
     found = {row["lexeme"]: Frequency(row["lexeme"], row["records"], row["is_whole"]) for row in rows}
     everything = found.pop("", None)
     reads = plan_reads(found.values(), everything.records if everything else 0, len(readers) * len(pasts))

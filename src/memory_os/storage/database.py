@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 from psycopg import AsyncClientCursor, AsyncConnection, errors
@@ -103,6 +103,13 @@ class Scope:
         }
 
 
+class Query(NamedTuple):
+    """A hand-tuned statement with its parameters."""
+
+    name: str
+    parameters: Mapping[str, Any]
+
+
 class Transaction:
     """One unit of work inside one tenant. Only `Database` begins and ends it.
 
@@ -160,6 +167,18 @@ class Transaction:
         async with self._driver.cursor(row_factory=dict_row) as cursor:
             await cursor.execute(hot_statement(name), _plain(parameters))
             return await cursor.fetchall() if cursor.description else []
+
+    async def together(self, *queries: Query | None) -> list[list[dict[str, Any]]]:
+        """The rows of several hand-tuned statements in one round trip, none for None; if one fails, all fail."""
+        wanted = [query for query in queries if query is not None]
+        if len(wanted) < 2:  # noqa: PLR2004 - one alone needs no pipeline
+            return [[] if query is None else await self.hot(*query) for query in queries]
+        cursors = [self._driver.cursor(row_factory=dict_row) for _ in wanted]
+        async with self._driver.pipeline():
+            for cursor, query in zip(cursors, wanted, strict=True):
+                await cursor.execute(hot_statement(query.name), _plain(query.parameters))
+        rows = [await cursor.fetchall() for cursor in cursors]
+        return [[] if query is None else rows.pop(0) for query in queries]
 
     async def touched(self, name: str, parameters: Mapping[str, Any] | None = None) -> int:
         """Number of rows that a hand-tuned statement changed."""

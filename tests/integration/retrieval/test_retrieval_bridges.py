@@ -10,8 +10,8 @@ from tests.integration.retrieval.conftest import Memory
 
 from memory_os.api.services import Services
 from memory_os.graph.port import NodeRef, Path, Step
-from memory_os.retrieval.trails import count_leads
-from memory_os.storage.database import Scope
+from memory_os.retrieval.trails import ask_leads, leads_of
+from memory_os.storage.database import Scope, Transaction
 from memory_os_workers.context import WorkerContext
 
 pytestmark = pytest.mark.anyio
@@ -19,6 +19,10 @@ pytestmark = pytest.mark.anyio
 
 def mention(node: NodeRef, *, forward: bool) -> Step:
     return Step("MENTIONS", None, forward, 0.2, node)
+
+
+async def count(tx: Transaction, paths: list[Path]) -> dict[NodeRef, int]:
+    return leads_of((await tx.together(ask_leads(tx, paths)))[0])
 
 
 async def test_mentions_in_hidden_memories_are_not_counted(
@@ -37,5 +41,5 @@ async def test_mentions_in_hidden_memories_are_not_counted(
     other = Path(near, (mention(entity, forward=True),), 0.1)
     for user, expected in (("ada", 4), ("ben", 3), (None, 3)):
         scope = Scope("memory_os_app", tenant.tenant_id, "reader", user)
-        assert await services.database.run(scope, lambda tx: count_leads(tx, [bridge, other])) == {entity: expected}
-        assert await services.database.run(scope, lambda tx: count_leads(tx, [other])) == {}
+        assert await services.database.run(scope, lambda tx: count(tx, [bridge, other])) == {entity: expected}
+        assert await services.database.run(scope, lambda tx: count(tx, [other])) == {}
