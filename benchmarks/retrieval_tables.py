@@ -9,13 +9,15 @@ from quality_tables import table
 Json = dict[str, Any]
 
 PARTS = {
+    "queue": "waiting for a turn",
+    "read": "reading the question",
     "embed": "embedding the question (random vectors)",
     "vector": "the vector arm",
     "text": "the text arm",
-    "names": "entities that the question names",
     "graph": "the graph arm",
     "hydrate": "reading the records under the policies",
     "pack": "packing",
+    "total": "all that the service does",
 }
 """The parts of an answer as the service times them, in words; any other is told by its name."""
 

@@ -1,7 +1,8 @@
 """Single and batch writes through the API, beside plain INSERTs into the same tables in the same run.
 
 The raw side writes what the API's write leaves behind: a row in `memories`, one in `memory_embeddings` and one in
-`outbox_events`, in one transaction, by a loop that does nothing else. Embedding is left out on both sides.
+`outbox_events`, in one transaction, by a loop that does nothing else. Embedding is left out on both sides, and so is
+the dedup gate (see `gated_writes.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import random
 import threading
 import time
+from itertools import count
 from uuid import uuid4
 
 import psycopg
@@ -28,6 +30,10 @@ EVENT = (
     "INSERT INTO outbox_events (tenant_id, event_type, aggregate_type, aggregate_id, version) "
     "VALUES (%s, 'GRAPH_UPSERT', 'memory', %s, 1)"
 )
+
+
+_numbers = count()
+"""Of what the API is given: a text that is there already would merge, gate or no gate."""
 
 
 def text(number: int) -> str:
@@ -114,19 +120,17 @@ async def api_single(address: str, token: str, clients: int, seconds: float) -> 
     times: list[float] = []
     end = time.perf_counter() + seconds
 
-    async def loop(index: int) -> None:
+    async def loop() -> None:
         wire = Wire(address, token)
         await wire.open()
-        number = index * 1_000_000
         while (started := time.perf_counter()) < end:
-            body = json.dumps({"text": text(number), "label": "Attribute"}).encode()
+            body = json.dumps({"text": text(next(_numbers)), "label": "Attribute", "dedup": "off"}).encode()
             status, answer = await wire.post("/v1/memories", body)
             assert status == 201, answer
             times.append(time.perf_counter() - started)
-            number += 1
         wire.close()
 
-    await asyncio.gather(*(loop(index) for index in range(clients)))
+    await asyncio.gather(*(loop() for _ in range(clients)))
     return len(times) / seconds, times
 
 
@@ -136,7 +140,7 @@ async def api_batch(address: str, token: str, size: int, seconds: float) -> floa
     await wire.open()
     done, started = 0, time.perf_counter()
     while time.perf_counter() - started < seconds:
-        items = [{"text": text(done + number), "label": "Attribute"} for number in range(size)]
+        items = [{"text": text(next(_numbers)), "label": "Attribute", "dedup": "off"} for _ in range(size)]
         status, answer = await wire.post("/v1/memories/batch", json.dumps({"items": items}).encode())
         assert status == 200, answer
         assert all(result["status"] == 201 for result in json.loads(answer)["results"])
