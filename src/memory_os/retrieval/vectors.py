@@ -51,6 +51,8 @@ async def search_vectors(
     }
     for reach in REACHES:
         rows = await tx.hot("search_vectors", {**given, "reach": reach})
+        if _is_lost(rows[0]):
+            break
         if _is_enough(rows[0]):
             return _hits(rows)
         if rows[0]["given"] < reach:
@@ -73,6 +75,15 @@ def _is_enough(row: Mapping[str, Any]) -> bool:
     if not row["there"] or row["shown"] >= ARM_LIMIT:
         return True
     return bool(row["given"] and row["farthest"] > 1 - SIMILARITY_FLOOR + _SLACK)
+
+
+def _is_lost(row: Mapping[str, Any]) -> bool:
+    """Whether the index gave nothing above the floor, and all have to be looked at before that is said.
+
+    A walk through it may end among what is far from the question and never meet the few that are near. Hardly any
+    question is so.
+    """
+    return bool(row["given"] and row["nearest"] > 1 - SIMILARITY_FLOOR + _SLACK)
 
 
 def _hits(rows: Sequence[Mapping[str, Any]]) -> dict[Ref, float]:

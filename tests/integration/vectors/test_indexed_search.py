@@ -138,12 +138,35 @@ async def test_the_index_is_not_walked_below_the_floor(
     world: VectorWorld, indexing: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     near = world.memories(spread(20, -5, 5))
+    world.memories(spread(80, 70, 76))  # just above the floor, so that the walk meets the others
     world.memories(spread(300, 90, 270))
     await index(indexing, world)
     asked = count_statements(monkeypatch)
-    assert {ref.id for ref in await world.search(0)} == set(near)
-    assert await world.search(0.1) == pytest.approx(await world.search_all(0.1))
-    assert asked == ["search_vectors", "search_vectors", "search_all_vectors"], "one search each, and the comparison"
+    found = await world.search(0)
+    assert {ref.id for ref in found} >= set(near)
+    assert found == pytest.approx(await world.search_all(0))
+    assert asked == ["search_vectors", "search_all_vectors"], "one search, and the comparison"
+
+
+@pytest.mark.parametrize("turn", range(8))
+async def test_few_that_are_near_are_found_however_far_the_others_are(
+    world: VectorWorld, indexing: WorkerContext, turn: int
+) -> None:
+    """An index of two parts that hardly touch is walked in the wrong one about every seventh time it is built."""
+    near = world.memories(spread(20, -5 + turn, 5 + turn))
+    world.memories(spread(300, 100, 260))
+    await index(indexing, world)
+    assert {ref.id for ref in await world.search(turn)} == set(near)
+
+
+async def test_that_nothing_is_near_is_seen_by_looking_at_all(
+    world: VectorWorld, indexing: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.memories(spread(300, 100, 260))
+    await index(indexing, world)
+    asked = count_statements(monkeypatch)
+    assert await world.search(0) == {}
+    assert asked == ["search_vectors", "search_all_vectors"]
 
 
 async def test_the_time_asked_about_is_that_of_the_source(world: VectorWorld, indexing: WorkerContext) -> None:

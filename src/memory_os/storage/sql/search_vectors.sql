@@ -10,7 +10,7 @@
 -- A memory is passed over that is not in force at the asked time, unless the reader asks for history; a passage, if its
 -- source is later.
 -- The first columns tell of the index alone: whether the tenant has one, how many it gave, how many of those are in force,
--- up to what is needed, and the greatest distance.
+-- up to what is needed, and the least and the greatest distance.
 WITH near AS MATERIALIZED (
     SELECT kind, record_id, source_id, distance
     FROM near_vectors(%(tenant_id)s, %(model)s, %(vector)s::vector, %(reach)s)
@@ -107,14 +107,14 @@ hits AS MATERIALIZED (
      ) AS seen
      ORDER BY v.distance, v.id LIMIT %(limit)s)
 )
-SELECT index.there, index.given, index.shown, index.farthest, nearest.type, nearest.id, 1 - nearest.distance AS similarity
+SELECT index.there, index.given, index.shown, index.nearest, index.farthest, best.type, best.id, 1 - best.distance AS similarity
 FROM (
     SELECT EXISTS (SELECT FROM vector_partitions WHERE tenant_id = %(tenant_id)s AND model = %(model)s) AS there,
            (SELECT count(*) FROM near) AS given, (SELECT count(*) FROM in_force) AS shown,
-           (SELECT max(distance) FROM near) AS farthest
+           (SELECT min(distance) FROM near) AS nearest, (SELECT max(distance) FROM near) AS farthest
 ) AS index
 LEFT JOIN (
     SELECT type, id, min(distance) AS distance FROM hits WHERE distance <= 1 - %(floor)s::float8
     GROUP BY type, id ORDER BY min(distance), id LIMIT %(limit)s
-) AS nearest ON true
-ORDER BY nearest.distance, nearest.id
+) AS best ON true
+ORDER BY best.distance, best.id
