@@ -22,10 +22,6 @@ MODULE: Mapping[str, int | str] = {
     "CACHE_SIZE": 50,
     # Nodes allocated ahead for each graph: tenants are many and mostly small. The module's default is 16384.
     "NODE_CREATION_BUFFER": 128,
-    # Microseconds of a change from which on the append-only file gets what was changed and not the query that did it:
-    # always, therefore. Queries are run again at a restart, without indexes: 20 MB of them took over ten minutes, the
-    # same changes (26 MB) one second.
-    "EFFECTS_THRESHOLD": 0,
     # No stream of recent queries with their parameters, which would outlive a deletion.
     "CMD_INFO": "no",
 }
