@@ -1,0 +1,118 @@
+"""What is proposed as an Insight: out of which edges, from how many members on, and in which words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import log1p
+from typing import Final
+from uuid import UUID
+
+from memory_os.domain.sentences import sentence_ends
+
+OFTEN: Final = 10
+SURE: Final = 0.8
+"""Schemas form over edges that were used at least so often, and are surer than this. The seed's figures."""
+
+CLUSTER: Final = 5
+"""Members from which on a community is a schema. The seed's figure."""
+
+PATTERN: Final = 3
+"""Members from which on a community is a pattern across domains: two are an edge, and say nothing new. Ours."""
+
+WEEK: Final = timedelta(days=7)
+
+RECURS: Final = 5
+"""How often a Behavior was seen before it is proposed as an Insight: as many as a schema has members. Ours."""
+
+SENTENCES: Final = 3
+SHARED: Final = 5
+"""Sentences and shared entities of an extractive summary, at most."""
+
+LONGEST_SENTENCE: Final = 240
+"""Characters of a sentence in a summary; a longer one is cut at a word."""
+
+LONGEST_TITLE: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A memory of a community.
+
+    Attributes:
+        id: Which.
+        layer: Of its label.
+        text: What it says.
+        title: What it is called, if it is.
+        confidence: 0 to 1.
+        references: How often answers used its edges within the community.
+        entities: The names of the entities that it mentions.
+    """
+
+    id: UUID
+    layer: str
+    text: str
+    title: str | None
+    confidence: float
+    references: int
+    entities: frozenset[str]
+
+    @property
+    def strength(self) -> float:
+        """What orders members: sure and often used ones first."""
+        return self.confidence * (1 + log1p(self.references))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a candidate is called and says."""
+
+    title: str
+    text: str
+
+
+def forms_schema(confidence: float, references: int) -> bool:
+    """Whether an edge counts for schemas."""
+    return references >= OFTEN and confidence > SURE
+
+
+def strengthened(used: datetime, references: int, now: datetime) -> bool:
+    """Whether an edge was used within the week before the run."""
+    return references > 0 and timedelta(0) <= now - used <= WEEK
+
+
+def spans_domains(layers: Collection[str], entity_types: Collection[str]) -> bool:
+    """Whether a community crosses domains: two layers of memories, or two types of entities."""
+    return len(set(layers)) > 1 or len(set(entity_types)) > 1
+
+
+def summarise(members: Sequence[Member]) -> Summary:
+    """An extractive summary: the first sentences of the strongest members, and the entities that two or more share.
+
+    The same members give the same words, in whatever order they come.
+    """
+    ordered = sorted(members, key=lambda one: (-one.strength, str(one.id)))
+    named = Counter(name for member in members for name in member.entities)
+    shared = sorted((name for name, times in named.items() if times > 1), key=lambda name: (-named[name], name))[
+        :SHARED
+    ]
+    sentences = list(dict.fromkeys(first_sentence(member.text) for member in ordered))[:SENTENCES]
+    title = ", ".join(shared[:3]) or ordered[0].title or sentences[0]
+    lines = [*sentences, *([f"Shared: {', '.join(shared)}."] if shared else [])]
+    return Summary(cut(title, LONGEST_TITLE), "\n".join(lines))
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a text in one line, `LONGEST_SENTENCE` characters at most."""
+    end = next(sentence_ends(text), len(text))
+    return cut(" ".join(text[:end].split()), LONGEST_SENTENCE)
+
+
+def cut(text: str, longest: int) -> str:
+    """A text of at most so many characters, cut at a word where there is one."""
+    if len(text) <= longest:
+        return text
+    head = text[: longest - 1]
+    return (head.rsplit(" ", 1)[0] if " " in head[longest // 2 :] else head).rstrip() + "…"
