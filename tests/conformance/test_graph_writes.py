@@ -315,7 +315,7 @@ async def test_hostile_ids_and_names_are_data(graph: Graph) -> None:
         {"co_occurrences": [CoOccurrence("a", "b", 0.5, -1)]},
         {"edges": [edge("s", "a", "b", "RELATES_TO")]},
         {"edges": [edge("s", "a", "b", "SUPPORTS]->() DETACH DELETE n //")]},
-        {"edges": [TypedEdge("s", "SUPPORTS", replace(mref("a"), kind="Memory) //"), mref("b"), 0.5)]},
+        {"edges": [TypedEdge("s", "SUPPORTS", mref("a")._replace(kind="Memory) //"), mref("b"), 0.5)]},
         {"links": [LinkEdge("l", "e", mref("m"), "nul\x00", 0.5)]},
         {"deleted_edges": [""]},
         {"deleted_memories": ["\ud800"]},

@@ -34,6 +34,10 @@ _PARTS: Final = ("queue", "read", "text", "embed", "vector", "wait", "graph", "h
 _LONGEST_MS: Final = 99_999.99
 """The timings are known only when the pack is done; until then they count as five digits each."""
 
+_COSTLIEST_ID: Final = UUID("a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a0a0")
+"""Stands for the answer's own id, which is drawn by lot: what goes into a pack must not depend on its digits. No id has
+more tokens."""
+
 _UNKNOWN_TIMINGS: Final = dict.fromkeys(_PARTS, _LONGEST_MS)
 
 Items = Sequence[packing.PackItem]
@@ -67,23 +71,21 @@ class Answer:
     """What is told whatever goes into the pack.
 
     Attributes:
-        retrieval_id: Of this answer.
         candidates: By id, best first.
         contradictions: Pairs of memories that contradict each other.
         graph: Where the graph stood.
         degraded: Arms that could not be asked, in the order of their names.
     """
 
-    retrieval_id: UUID
     candidates: Mapping[str, Candidate]
     contradictions: Sequence[tuple[UUID, UUID]]
     graph: GraphState
     degraded: Sequence[ArmName]
 
     def pack(self, items: Items, omitted: Omissions, extras: Extras, *, markdown: bool) -> ContextPack:
-        """The answer with these items, but for its timings, which stand there as the longest that there are."""
+        """The answer with these items, but for its id and timings, in whose place the longest stand that there are."""
         return ContextPack(
-            retrieval_id=self.retrieval_id,
+            retrieval_id=_COSTLIEST_ID,
             items=[self.item(item, extras) for item in items],
             omitted=tell(omitted, extras.listed),
             omitted_count=len(omitted),

@@ -44,19 +44,18 @@ LISTED_OMISSIONS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A pack that only lacks its timings, its size in tokens, and what the log keeps of each candidate."""
+    """A pack that only lacks its id and timings, its size in tokens, and what the log keeps of each candidate."""
 
     pack: ContextPack
     tokens: int
     entries: Sequence[ItemEntry]
 
-    def finish(self, timings: dict[str, float]) -> ContextPack:
-        """The pack with its timings in milliseconds."""
-        return msgspec.structs.replace(self.pack, timings_ms=timings)
+    def finish(self, retrieval_id: UUID, timings: dict[str, float]) -> ContextPack:
+        """The pack with its id and its timings in milliseconds."""
+        return msgspec.structs.replace(self.pack, retrieval_id=retrieval_id, timings_ms=timings)
 
 
 def make_pack(
-    retrieval_id: UUID,
     candidates: Sequence[Candidate],
     contradictions: Sequence[tuple[UUID, UUID]],
     graph: GraphState,
@@ -67,7 +66,6 @@ def make_pack(
     """Pack the candidates, best first.
 
     Args:
-        retrieval_id: Of this answer.
         candidates: Best first.
         contradictions: Pairs of memories that contradict each other.
         graph: Where the graph stood.
@@ -76,7 +74,7 @@ def make_pack(
         counter: Counts the tokens.
     """
     by_id = {str(candidate.record.ref.id): candidate for candidate in together(candidates, contradictions)}
-    answer = Answer(retrieval_id, by_id, contradictions, graph, sorted(degraded))
+    answer = Answer(by_id, contradictions, graph, sorted(degraded))
     packer = _Packer(answer, request, counter)
     chosen = packer.choose(request.budget_tokens)
     aim, step = request.budget_tokens, 1

@@ -130,10 +130,8 @@ class Retriever:
         candidates = await self._rerank(principal, request, candidates, found, timings)
         with timings.part("pack"):
             state = self._state(found, paths)
-            packed = make_pack(
-                retrieval_id, candidates, hydrated.contradictions, state, request, found.degraded, self._counter
-            )
-        pack = packed.finish(timings.finish())
+            packed = make_pack(candidates, hydrated.contradictions, state, request, found.degraded, self._counter)
+        pack = packed.finish(retrieval_id, timings.finish())
         values = _log_values(request, pack, found, paths, candidates, request_id)
         values["pack_tokens"] = packed.tokens
         return Retrieved(pack, RetrievalEntry(retrieval_id, principal, values, packed.entries))

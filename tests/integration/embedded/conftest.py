@@ -30,6 +30,7 @@ class RunningStack:
         self.ready_path = directory / "ready.json"
         self.output = directory / f"output-{len(list(directory.glob('output-*')))}"
         given = {"home": str(self.home), "ready_file": str(self.ready_path), **given}
+        hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup, and inherited as that
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, str(RUNNER), json.dumps(given)],
@@ -39,6 +40,7 @@ class RunningStack:
                 env={**os.environ, "PGPORT": "1", "PGHOST": "nowhere.invalid"},
                 start_new_session=True,
             )
+        signal.signal(signal.SIGHUP, hangup)
 
     def ready(self, *, unlike: ReadyFile | None = None) -> ReadyFile:
         """Wait for the ready file, or for one with other process ids than `unlike`."""

@@ -49,8 +49,8 @@ def numbers(pack: ContextPack) -> list[int]:
 
 def packed(candidates: list[Candidate], *, budget: int, limit: int, form: Any = "json") -> tuple[ContextPack, int]:
     request = RetrievalRequest(query="q", budget_tokens=budget, limits=Limits(memories=limit), format=form)
-    made = make_pack(UUID(int=99), candidates, [(UUID(int=1), UUID(int=2))], GRAPH, request, [])
-    return made.finish(dict(TIMINGS)), made.tokens
+    made = make_pack(candidates, [(UUID(int=1), UUID(int=2))], GRAPH, request, [])
+    return made.finish(UUID(int=99), dict(TIMINGS)), made.tokens
 
 
 texts = st.lists(

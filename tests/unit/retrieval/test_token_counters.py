@@ -29,8 +29,8 @@ PAIR: Final = (UUID(int=1), UUID(int=2))
 def packed(counter: TokenCounter, contents: list[str], budget: int, form: Any, limit: int) -> tuple[ContextPack, int]:
     request = RetrievalRequest(query="q", budget_tokens=budget, limits=Limits(memories=limit), format=form)
     found = [candidate(number, text, path=True, cited=True) for number, text in enumerate(contents, start=1)]
-    made = make_pack(UUID(int=99), found, [PAIR], GRAPH, request, [], counter)
-    return made.finish(dict(TIMINGS)), made.tokens
+    made = make_pack(found, [PAIR], GRAPH, request, [], counter)
+    return made.finish(UUID(int=99), dict(TIMINGS)), made.tokens
 
 
 def counted(counter: TokenCounter, pack: ContextPack, *, bare: bool = False) -> int:
