@@ -134,6 +134,8 @@ memories = Table(
     *time_columns(),
     Column("exact_key", LargeBinary),
     Column("superseded_by", UUID()),
+    moment("used_at"),
+    moment("stale_at"),
 )
 
 memory_embeddings = Table(
@@ -250,6 +252,8 @@ edges = Table(
     *time_columns(),
     Column("migrated_from", UUID()),
     Column("claimed_confidence", Double),
+    moment("used_at"),
+    moment("faded_at"),
 )
 
 memory_acts = Table(

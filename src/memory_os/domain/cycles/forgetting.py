@@ -31,6 +31,9 @@ HALF_LIVES: Final[Mapping[Category, timedelta | None]] = MappingProxyType(
 """In what time of disuse an edge loses half of its confidence, by the category of its type; None is never. How things
 are built outlasts what they are filed under. Ours: the sources name no figures."""
 
+STEP: Final = 0.05
+"""The share of its confidence that an edge must have lost since it was written last to be written again."""
+
 UNUSED: Final = timedelta(days=30)
 WEAK: Final = 0.3
 SELDOM: Final = 3
@@ -62,6 +65,16 @@ class UsedEdge:
     committed: bool = False
 
 
+def fading_types() -> tuple[str, ...]:
+    """The types of edges that may fade."""
+    return tuple(kind.name for kind in EDGE_TYPES.values() if not kind.protected and HALF_LIVES[kind.category])
+
+
+def prunable_types() -> tuple[str, ...]:
+    """The types of edges that may be pruned."""
+    return tuple(kind.name for kind in EDGE_TYPES.values() if not kind.protected)
+
+
 def half_life(edge: UsedEdge) -> timedelta | None:
     """In what time of disuse the edge loses half of its confidence; None where it never fades."""
     kind = EDGE_TYPES[edge.type]
@@ -91,6 +104,21 @@ def is_prunable(edge: UsedEdge, now: datetime) -> bool:
 def is_expired(label: str, valid_to: datetime | None, now: datetime) -> bool:
     """Whether a memory has come to its date: an Opportunity whose time is over."""
     return LABELS[label].lifecycle == "expiring" and valid_to is not None and valid_to <= now
+
+
+def expiring_labels() -> tuple[str, ...]:
+    """The labels whose memories expire at their date."""
+    return tuple(label.name for label in LABELS.values() if label.lifecycle == "expiring")
+
+
+def perishable_labels() -> tuple[str, ...]:
+    """The labels whose memories go stale."""
+    return tuple(label.name for label in LABELS.values() if label.lifecycle == "perishable")
+
+
+def retirable_labels() -> tuple[str, ...]:
+    """The labels whose memories are archived with what they refer to."""
+    return tuple(label.name for label in LABELS.values() if goes_with_retired(label.name))
 
 
 def is_stale(label: str, used: datetime, now: datetime) -> bool:

@@ -25,6 +25,10 @@ RuleName = Literal[
 ]
 
 
+SERVICE_ROLE: Final = "cycle"
+"""The role in whose name a cycle acts, in histories and logs; no token has it, and it has no permission."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cycle:
     """A cycle.

@@ -1,0 +1,25 @@
+"""The work of each rule: one place where a run finds how to plan, to make and to take back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from memory_os.cycles.fading import FADING, PRUNING
+from memory_os.cycles.planning import Work
+from memory_os.cycles.setting_aside import EXPIRY, RETIREMENT
+from memory_os.cycles.staling import STALENESS
+from memory_os.domain.cycles.rules import RuleName
+
+WORKS: Final[Mapping[RuleName, Work]] = MappingProxyType(
+    {
+        "decay_edges": FADING,
+        "expire_opportunities": EXPIRY,
+        "mark_stale": STALENESS,
+        "prune_edges": PRUNING,
+        "archive_retired": RETIREMENT,
+    }
+)
+"""By rule; still to come: merge_duplicates, drop_entities, extract_again, find_patterns, write_profiles, form_schemas,
+evolve_behaviors."""
