@@ -35,9 +35,7 @@ async def undo_action(tx: Transaction, undoing: Undoing, action_id: UUID) -> int
         raise NotFoundError("there is no such action")
     if row["undone_at"] is not None:
         raise ConflictError(f"this was undone already, at {row['undone_at'].isoformat()}")
-    run = await tx.row(
-        select(_RUNS.c.dry_run).where(_RUNS.c.tenant_id == tx.tenant_id, _RUNS.c.id == row["run_id"])
-    )
+    run = await tx.row(select(_RUNS.c.dry_run).where(_RUNS.c.tenant_id == tx.tenant_id, _RUNS.c.id == row["run_id"]))
     if run is None or run["dry_run"]:
         raise ConflictError("a dry run has changed nothing, so there is nothing to undo")
     events = await WORKS[row["rule"]].take_back(tx, undoing, dict(row))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from memory_os.cycles.dropping import DROPPING
+from memory_os.cycles.extracting import EXTRACTION
 from memory_os.cycles.fading import FADING, PRUNING
 from memory_os.cycles.planning import Work
 from memory_os.cycles.setting_aside import EXPIRY, RETIREMENT
@@ -14,12 +16,14 @@ from memory_os.domain.cycles.rules import RuleName
 
 WORKS: Final[Mapping[RuleName, Work]] = MappingProxyType(
     {
+        "drop_entities": DROPPING,
         "decay_edges": FADING,
         "expire_opportunities": EXPIRY,
         "mark_stale": STALENESS,
+        "extract_again": EXTRACTION,
         "prune_edges": PRUNING,
         "archive_retired": RETIREMENT,
     }
 )
-"""By rule; still to come: merge_duplicates, drop_entities, extract_again, find_patterns, write_profiles, form_schemas,
+"""By rule; still to come: merge_duplicates, find_patterns, write_profiles, form_schemas,
 evolve_behaviors."""

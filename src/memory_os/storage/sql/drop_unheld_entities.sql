@@ -1,0 +1,8 @@
+-- Of derived entities that are held by now, those go that nothing names and nothing ties down.
+DELETE FROM entities AS e
+WHERE e.tenant_id = %(tenant_id)s AND e.id = ANY (%(ids)s::uuid[]) AND NOT e.declared AND e.mention_records = 0
+  AND NOT EXISTS (SELECT 1 FROM edges AS g WHERE g.tenant_id = e.tenant_id
+                  AND (g.source_entity_id = e.id OR g.target_entity_id = e.id))
+  AND NOT EXISTS (SELECT 1 FROM entity_links AS l WHERE l.tenant_id = e.tenant_id
+                  AND (l.entity_id = e.id OR l.target_entity_id = e.id))
+RETURNING e.id
