@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from memory_os.domain.cycles.rules import CycleName, RuleName
+from memory_os.domain.cycles.rules import CycleName
 from memory_os.domain.principal import Principal
 from memory_os.outbox.events import NewEvent, Outbox
 from memory_os.storage.database import Transaction
@@ -64,7 +64,8 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Made:
     """What came of a plan: the changes that were made (others were overtaken by a write meanwhile), their events, and
-    by target the act that keeps one of them."""
+    by target the act that keeps one of them.
+    """
 
     changes: Sequence[Planned]
     events: Sequence[NewEvent] = ()

@@ -1,4 +1,4 @@
-"""Profiles: what somebody is and is about, by the ids of the records that say so; and what changed since the last one."""
+"""Profiles: what somebody is and is about, by the ids of the records that say so; and what changed since."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECTIONS: Final[Mapping[Section, str]] = {
 }
 
 LONGEST: Final = 50
-"""Records of a section: the surest and newest. A profile is read at the beginning of a conversation, and whole. Ours."""
+"""Records of a section: the surest and newest. A profile is read whole, when a conversation begins. Ours."""
 
 Content = Mapping[Section, Sequence[str]]
 """Ids by section, the strongest first."""
