@@ -63,8 +63,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What came of a plan: the changes that were made (others were overtaken by a write meanwhile), their events, and
-    by target the act that keeps one of them.
+    """What came of a plan.
+
+    Attributes:
+        changes: The changes that were made; others were overtaken by a write meanwhile.
+        events: Their projections.
+        acts: By target, the act that keeps what was done to a memory.
     """
 
     changes: Sequence[Planned]
