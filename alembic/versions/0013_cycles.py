@@ -56,6 +56,7 @@ def downgrade() -> None:
         "archived_edges",
     ):
         op.execute(f"DROP TABLE {table} CASCADE")
+    op.execute("REVOKE INSERT, DELETE ON edges FROM memory_os_worker")
     op.execute("ALTER TABLE memories DROP COLUMN used_at, DROP COLUMN stale_at")
     op.execute("ALTER TABLE edges DROP COLUMN used_at, DROP COLUMN faded_at")
 

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import postgresql
 from tests.fixtures.postgres import DatabaseUrls, clone_database
 
+from memory_os.cycles.planning import RunStatus, TargetKind
 from memory_os.domain.acts import ACTS
 from memory_os.domain.corrections import CORRECTION_KINDS, CorrectionStatus
+from memory_os.domain.cycles.insights import CandidateStatus, SummaryKind
+from memory_os.domain.cycles.rules import CYCLES, RULES
 from memory_os.domain.edge_types import EDGE_TYPES
 from memory_os.domain.labels import LABELS, LAYERS, STATUSES
 from memory_os.domain.names import canonical_name
@@ -29,7 +32,7 @@ from memory_os.memories.reviewing import ReviewKind, ReviewStatus
 from memory_os.outbox.events import AggregateType, EventType
 from memory_os.outbox.operations import Status
 from memory_os.records.model import RECORD_STATUSES
-from memory_os.storage import text_tables, token_tables, vector_tables
+from memory_os.storage import cycle_tables, text_tables, token_tables, vector_tables
 from memory_os.storage.tables import metadata
 
 Connection = psycopg.Connection[Any]
@@ -79,10 +82,20 @@ VOCABULARIES = {
     ("corrections", "status"): get_args(CorrectionStatus),
     ("entity_acts", "kind"): ("merge", "split", "undo"),
     ("erasures", "subject_type"): ("memory", "source", "user"),
+    ("cycle_schedules", "cycle"): CYCLES,
+    ("cycle_runs", "cycle"): CYCLES,
+    ("cycle_runs", "status"): get_args(RunStatus),
+    **{(table, "rule"): RULES for table in ("cycle_runs", "cycle_actions", "insight_candidates")},
+    ("cycle_actions", "target_kind"): get_args(TargetKind),
+    ("insight_candidates", "summary"): get_args(SummaryKind),
+    ("insight_candidates", "status"): get_args(CandidateStatus),
+    ("insight_candidates", "visibility"): get_args(Visibility),
+    ("profiles", "visibility"): ("tenant", "private"),
 }
 """The closed words of each column, as the code knows them."""
 
 assert {
+    cycle_tables.cycle_runs.name,
     text_tables.postings.name,
     token_tables.token_vectors.name,
     vector_tables.vector_index.name,

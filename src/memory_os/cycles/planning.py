@@ -15,6 +15,8 @@ from memory_os.storage.database import Transaction
 
 TargetKind = Literal["memory", "entity", "edge", "insight", "profile"]
 
+RunStatus = Literal["waiting", "running", "done", "failed", "undone"]
+
 Cursor = Mapping[str, Any]
 """Where a rule stands between two batches, as JSON."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCHEMA_REVISION = "0012"
+SCHEMA_REVISION = "0013"
 """The newest revision; a test holds it against the migrations."""
 
 LEAST_SERVER_VERSION = 180000

@@ -7,10 +7,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log1p
-from typing import Final
+from typing import Final, Literal
 from uuid import UUID
 
 from memory_os.domain.sentences import sentence_ends
+
+SummaryKind = Literal["extractive", "model"]
+"""Whose words a summary is in: its members', or those of a model."""
+
+CandidateStatus = Literal["open", "accepted", "rejected"]
 
 OFTEN: Final = 10
 SURE: Final = 0.8
