@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from memory_os.domain.cycles.rules import CYCLES, SERVICE_ROLE, CycleName
-from memory_os.domain.cycles.schedule import due_cycles
+from memory_os.domain.cycles.schedule import due_cycles, period_of
 from memory_os.domain.ids import new_id
 from memory_os.storage.database import Transaction
 
@@ -47,6 +48,18 @@ async def read_schedule(tx: Transaction) -> Schedule | None:
             crons[cycle.name] = row["cron"]
     first = rows[0]
     return Schedule(first["time_zone"], first["created_at"], crons, first["status"] == _ACTIVE)
+
+
+async def enter_run(
+    tx: Transaction, cycle: CycleName, moment: datetime, *, dry_run: bool, role: str, token_id: UUID | None = None
+) -> UUID | None:
+    """Enter a run for the period that a moment lies in; None if that has one already. A dry run has none to itself."""
+    schedule = await read_schedule(tx)
+    zone = schedule.zone if schedule else "UTC"
+    period = period_of(cycle, moment.astimezone(ZoneInfo(zone)))
+    given = {"id": new_id(), "cycle": cycle, "period": period, "moment": moment, "dry_run": dry_run}
+    rows = await tx.hot("owe_cycle_run", {"tenant_id": tx.tenant_id, **given, "token_id": token_id, "role": role})
+    return rows[0]["id"] if rows else None
 
 
 async def owe_runs(tx: Transaction, now: datetime) -> list[UUID]:

@@ -24,26 +24,25 @@ async def _plan(tx: Transaction, run: Run, cursor: Cursor | None) -> Plan:
         stale = is_stale(row["label"], row["used_at"], run.moment)
         if stale != (row["stale_at"] is not None):
             after = {"stale_at": run.moment if stale else None}
-            changes.append(Planned("memory", row["id"], {"stale_at": row["stale_at"]}, after, work=row["used_at"]))
+            changes.append(Planned("memory", row["id"], {"stale_at": row["stale_at"]}, after))
     return Plan(changes, {"after": str(rows[-1]["id"])} if len(rows) == BATCH else None)
 
 
 async def _mark(tx: Transaction, run: Run, planned: Sequence[Planned]) -> Made:
     del run
-    rows = [(one.target, one.after["stale_at"], one.work) for one in planned]
-    marked = await _put(tx, rows)
+    marked = await _put(tx, [(one.target, one.after["stale_at"]) for one in planned])
     return Made([one for one in planned if one.target in marked])
 
 
 async def _unmark(tx: Transaction, undoing: Undoing, action: Mapping[str, Any]) -> list[NewEvent]:
     del undoing
     stale = action["before"]["stale_at"]
-    await _put(tx, [(action["target_id"], datetime.fromisoformat(stale) if stale else None, None)])
+    await _put(tx, [(action["target_id"], datetime.fromisoformat(stale) if stale else None)])
     return []
 
 
-async def _put(tx: Transaction, rows: Sequence[tuple[UUID, datetime | None, datetime | None]]) -> set[UUID]:
-    given = {"ids": [row[0] for row in rows], "stale": [row[1] for row in rows], "used": [row[2] for row in rows]}
+async def _put(tx: Transaction, rows: Sequence[tuple[UUID, datetime | None]]) -> set[UUID]:
+    given = {"ids": [row[0] for row in rows], "stale": [row[1] for row in rows]}
     return {row["id"] for row in await tx.hot("mark_stale", {"tenant_id": tx.tenant_id, **given})}
 
 
