@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alembic import op
-from rls import SAME_TENANT, VISIBLE, enable_tenancy, seen_one
+from rls import VISIBLE_OR_STEWARD, enable_tenancy, seen_one
 
 revision = "0013"
 down_revision = "0012"
@@ -248,4 +248,4 @@ def _profiles() -> None:
         CHECK ((visibility = 'private') = (user_id IS NOT NULL)),
         FOREIGN KEY (tenant_id) REFERENCES tenants (tenant_id) ON DELETE CASCADE
     )""")
-    enable_tenancy("profiles", seen=VISIBLE, owner=SAME_TENANT)
+    enable_tenancy("profiles", seen=VISIBLE_OR_STEWARD)

@@ -10,6 +10,7 @@ from memory_os.cycles.dropping import DROPPING
 from memory_os.cycles.extracting import EXTRACTION
 from memory_os.cycles.fading import FADING, PRUNING
 from memory_os.cycles.planning import Work
+from memory_os.cycles.profiling import PROFILES
 from memory_os.cycles.setting_aside import EXPIRY, RETIREMENT
 from memory_os.cycles.staling import STALENESS
 from memory_os.domain.cycles.rules import RuleName
@@ -21,9 +22,10 @@ WORKS: Final[Mapping[RuleName, Work]] = MappingProxyType(
         "expire_opportunities": EXPIRY,
         "mark_stale": STALENESS,
         "extract_again": EXTRACTION,
+        "write_profiles": PROFILES,
         "prune_edges": PRUNING,
         "archive_retired": RETIREMENT,
     }
 )
-"""By rule; still to come: merge_duplicates, find_patterns, write_profiles, form_schemas,
+"""By rule; still to come: merge_duplicates, find_patterns, form_schemas,
 evolve_behaviors."""

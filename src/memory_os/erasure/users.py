@@ -12,7 +12,7 @@ from memory_os.erasure.scrubbing import holds_record_of, without_user
 from memory_os.storage import provenance_tables, tables
 from memory_os.storage.database import Transaction
 
-PLACES: Final = ("tokens", "graph_rebuilds", "erasures", "text_frequencies")
+PLACES: Final = ("tokens", "graph_rebuilds", "erasures", "text_frequencies", "profiles")
 """Where there can be something of a user that is not of a record, table by table."""
 
 _WITH_JSON: Final[dict[str, tuple[Table, str]]] = {

@@ -26,8 +26,12 @@ _ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "erasures": frozenset({"record_ids", "subject"}),
     "audit_log": frozenset({"target_id", "detail"}),
     "graph_tombstones": frozenset({"aggregate_id"}),
+    "profiles": frozenset({"content", "diff"}),
 }
-"""Where ids of what was erased may stand: these tell that something was deleted, and not what."""
+"""Where ids of what was erased may stand: these tell that something was deleted, and not what.
+
+Profiles hold ids alone, and show of them what is there.
+"""
 
 _DELETION: Final = frozenset({"aggregate_id"})
 """The same of an event that takes something out of the graph."""

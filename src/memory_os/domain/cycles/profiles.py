@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final, Literal
+from uuid import UUID, uuid5
 
 from memory_os.domain.labels import LABELS
 
@@ -35,13 +37,34 @@ def section_of(label: str) -> Section | None:
     return "evergreen" if kind.layer == "identity" and kind.lifecycle == "evergreen" else None
 
 
+def sections_by_label() -> dict[str, Section]:
+    """The labels that profiles hold, each with its section."""
+    return {label: section for label in LABELS if (section := section_of(label))}
+
+
 def differ(before: Content, after: Content) -> Diff:
-    """What came into each section and what left it; sections in which nothing changed are absent."""
+    """What came into each section and what left it; sections in which nothing changed are absent.
+
+    Another order alone is no change: strength moves each week, and would make a version each week.
+    """
     changes: dict[Section, Mapping[Literal["added", "removed"], Sequence[str]]] = {}
     for section in SECTIONS:
         old, new = before.get(section, ()), after.get(section, ())
-        added = [one for one in new if one not in set(old)]
-        removed = [one for one in old if one not in set(new)]
+        known, kept = set(old), set(new)
+        added = [one for one in new if one not in known]
+        removed = [one for one in old if one not in kept]
         if added or removed:
             changes[section] = {"added": added, "removed": removed}
     return changes
+
+
+def version_id(origin: UUID, version: int, moment: datetime) -> UUID:
+    """The id of a version: the same whenever it is planned, so that a dry run names what a run then writes.
+
+    Args:
+        origin: The version before; of a first one, what its audience is known by without being named: the user's first
+            memory, or the tenant.
+        version: Which version it is.
+        moment: What it is reckoned from.
+    """
+    return uuid5(origin, f"profile {version} {moment.isoformat()}")

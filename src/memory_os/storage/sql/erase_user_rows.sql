@@ -1,4 +1,5 @@
--- What a user did and nothing else: questions with what was found, tokens, and the keys of requests.
+-- What a user did and nothing else: questions with what was found, tokens, and the keys of requests; and what cycles have
+-- written of the user.
 WITH bound AS (
     DELETE FROM tokens AS t WHERE t.tenant_id = %(tenant_id)s AND t.user_id = %(user)s RETURNING t.id
 ),
@@ -26,7 +27,11 @@ answered AS (
 ),
 counted AS (
     DELETE FROM text_frequencies WHERE tenant_id = %(tenant_id)s AND reader = 'u' || %(user)s RETURNING 1
+),
+described AS (
+    DELETE FROM profiles AS p WHERE p.tenant_id = %(tenant_id)s AND p.user_id = %(user)s RETURNING 1
 )
 SELECT (SELECT count(*) FROM bound) AS tokens, (SELECT count(*) FROM items) AS retrieval_items,
        (SELECT count(*) FROM walked) AS retrieval_edges, (SELECT count(*) FROM said) AS retrieval_feedback,
-       (SELECT count(*) FROM answered) AS idempotency_keys, (SELECT count(*) FROM counted) AS text_frequencies
+       (SELECT count(*) FROM answered) AS idempotency_keys, (SELECT count(*) FROM counted) AS text_frequencies,
+       (SELECT count(*) FROM described) AS profiles
