@@ -1,10 +1,16 @@
-"""Derived entities that nothing names and nothing ties down any more go."""
+"""Derived entities that nothing names and nothing ties down any more go.
+
+Their names stand in the actions, or nothing could bring them back, and came from texts that are not known any more:
+whatever is erased takes all of them with it (`erase_cycle_actions.sql`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
+
+import msgspec
 
 from memory_os.cycles.planning import Cursor, Made, Plan, Planned, Run, Undoing, Work
 from memory_os.edges.holding import reconsider
@@ -18,8 +24,9 @@ _FIRST: Final = UUID(int=0)
 async def _plan(tx: Transaction, run: Run, cursor: Cursor | None) -> Plan:
     after = cursor["after"] if cursor else _FIRST
     given = {"tenant_id": tx.tenant_id, "after": after, "moment": run.moment, "batch": BATCH}
+    await tx.hot("beside_erasures", {"tenant_id": tx.tenant_id})  # a name is noted with the action
     rows = await tx.hot("unheld_entities", given)
-    changes = [Planned("entity", row["id"], {"name": row["name"]}, {"gone": True}) for row in rows]
+    changes = [Planned("entity", row["id"], row["kept"], {"gone": True}) for row in rows]
     return Plan(changes, {"after": str(rows[-1]["id"])} if len(rows) == BATCH else None)
 
 
@@ -32,10 +39,11 @@ async def _drop(tx: Transaction, run: Run, planned: Sequence[Planned]) -> Made:
 
 
 async def _bring_back(tx: Transaction, undoing: Undoing, action: Mapping[str, Any]) -> list[NewEvent]:
+    """Bring back the row; the graph had no place for it. One that was named again meanwhile is there by itself."""
     del undoing
-    given = {"ids": [action["target_id"]], "names": [action["before"]["name"]]}
-    await tx.touched("insert_derived_entities", {"tenant_id": tx.tenant_id, **given})
-    return reconsider([action["target_id"]])
+    row = msgspec.json.encode({**action["before"], "id": action["target_id"]}).decode()
+    await tx.touched("return_derived_entity", {"tenant_id": tx.tenant_id, "row": row})
+    return []
 
 
 DROPPING: Final = Work(_plan, _drop, _bring_back)

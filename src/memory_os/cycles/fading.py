@@ -51,7 +51,7 @@ async def _plan_fading(tx: Transaction, run: Run, cursor: Cursor | None) -> Plan
     changes = []
     for row in rows:
         after = faded_confidence(_edge_of(row), run.moment)
-        if after <= row["confidence"] * (1 - STEP):
+        if after < row["confidence"] and after <= row["confidence"] * (1 - STEP):  # one of 0 has nothing to lose
             before = {name: row[name] for name in ("confidence", "claimed_confidence", "faded_at")}
             changes.append(Planned("edge", row["id"], before, {"confidence": after}, work=row["used_at"]))
     return Plan(changes, _cursor(rows))

@@ -1,6 +1,6 @@
 -- The next active memories, by id, of some labels: when each was handed out or changed last, or else stored; and whether it
 -- is marked stale.
-SELECT m.id, m.label, m.stale_at,
+SELECT m.id, m.label, m.stale_at, m.updated_at,
        greatest(m.created_at, m.updated_at, m.used_at, (
            SELECT max(r.created_at)
            FROM retrieval_items AS i JOIN retrievals AS r ON r.tenant_id = i.tenant_id AND r.id = i.retrieval_id
