@@ -22,7 +22,14 @@ _READERS = """
         reader_groups text[] NOT NULL DEFAULT '{}',
         CHECK (visibility <> 'private' OR user_id IS NOT NULL)"""
 
-_EDGE_ENDS = ("source_memory_id", "source_entity_id", "target_memory_id", "target_entity_id")
+_EDGE_ENDS = {
+    "source_memory_id": "memories",
+    "source_entity_id": "entities",
+    "target_memory_id": "memories",
+    "target_entity_id": "entities",
+}
+_OVERSEERS = "(SELECT current_setting('memory_os.role', true)) IN ('reviewer', 'operator', 'admin', 'steward')"
+"""Who reads runs and their actions: ids and states of records that they may not be readers of."""
 
 
 def upgrade() -> None:
@@ -105,7 +112,12 @@ def _archive() -> None:
         op.execute(
             f"CREATE INDEX archived_edges_by_{side} ON archived_edges (tenant_id, {side}) WHERE {side} IS NOT NULL"
         )
-    enable_tenancy("archived_edges")
+    # An archived edge has the readers of an edge: those who see both of its ends.
+    ends = [
+        f"(archived_edges.{column} IS NULL OR {seen_one(table, 'archived_edges', column)})"
+        for column, table in _EDGE_ENDS.items()
+    ]
+    enable_tenancy("archived_edges", narrower=" AND ".join(ends))
 
 
 def _schedules() -> None:
@@ -113,11 +125,13 @@ def _schedules() -> None:
     op.execute(f"""
     CREATE TABLE cycle_schedules (
         tenant_id uuid NOT NULL,
+        id uuid NOT NULL,
         cycle text NOT NULL CHECK (cycle IN ({_CYCLES})),
         cron text NOT NULL,
         enabled boolean NOT NULL DEFAULT true,
         updated_at timestamptz NOT NULL DEFAULT now(),
-        PRIMARY KEY (tenant_id, cycle),
+        PRIMARY KEY (tenant_id, id),
+        UNIQUE (tenant_id, cycle),
         FOREIGN KEY (tenant_id) REFERENCES tenants (tenant_id) ON DELETE CASCADE
     )""")
     enable_tenancy("cycle_schedules")
@@ -139,6 +153,8 @@ def _runs() -> None:
         cursor jsonb,
         counts jsonb NOT NULL DEFAULT '{{}}' CHECK (jsonb_typeof(counts) = 'object'),
         error text,
+        attempts int NOT NULL DEFAULT 0,
+        retry_at timestamptz,
         token_id uuid,
         role text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -154,7 +170,7 @@ def _runs() -> None:
     )
     op.execute("CREATE INDEX cycle_runs_by_time ON cycle_runs (tenant_id, created_at, id)")
     op.execute("CREATE INDEX cycle_runs_open ON cycle_runs (tenant_id) WHERE status IN ('waiting', 'running')")
-    enable_tenancy("cycle_runs")
+    enable_tenancy("cycle_runs", narrower=_OVERSEERS)
 
 
 def _actions() -> None:
@@ -178,7 +194,7 @@ def _actions() -> None:
         FOREIGN KEY (tenant_id, run_id) REFERENCES cycle_runs (tenant_id, id) ON DELETE CASCADE
     )""")
     op.execute("CREATE INDEX cycle_actions_by_target ON cycle_actions (tenant_id, target_id)")
-    enable_tenancy("cycle_actions")
+    enable_tenancy("cycle_actions", narrower=_OVERSEERS)
 
 
 def _insights() -> None:

@@ -26,8 +26,8 @@ from memory_os.projection.projector import Projector
 from memory_os.settings import Settings
 from memory_os.storage.checks import check_database
 from memory_os.storage.database import Database, is_connection_loss
-from memory_os_workers import embedder as embedder_actor
 from memory_os_workers import (
+    cycler,
     heartbeat,
     indexer,
     listener,
@@ -39,6 +39,7 @@ from memory_os_workers import (
     watcher,
     word_counter,
 )
+from memory_os_workers import embedder as embedder_actor
 from memory_os_workers.context import WorkerContext
 from memory_os_workers.supervisor import keep_running
 
@@ -56,6 +57,7 @@ ACTORS = {
     "reinforcer": reinforcer.run,
     "pruner": pruner.run,
     "word_counter": word_counter.run,
+    "cycler": cycler.run,
 }
 STOP_S = 8.0
 """Seconds that the work in hand gets after SIGTERM; then it is called off and given back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memory_os.api.audit import AuditController
 from memory_os.api.corrections import CorrectionController
+from memory_os.api.cycles import CycleController
 from memory_os.api.edges import EdgeController
 from memory_os.api.entities import EntityController
 from memory_os.api.entity_merging import EntityMergingController
@@ -41,6 +42,7 @@ V1_CONTROLLERS = (
     EntityStructureController,
     MemoryStructureController,
     ChangesController,
+    CycleController,
     GraphController,
     OutboxController,
     TenantController,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
+from sqlalchemy.exc import DBAPIError
 
 from memory_os.cycles.planning import Made, Planned, Run
 from memory_os.cycles.works import WORKS
@@ -19,7 +20,26 @@ from memory_os.domain.cycles.rules import SERVICE_ROLE, Rule, rules_of
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
 from memory_os.outbox.events import Outbox
-from memory_os.storage.database import Transaction
+from memory_os.storage.database import Database, Scope, Transaction, is_connection_loss
+
+PAUSES_S: Final = (30.0, 120.0, 600.0, 1800.0)
+"""Seconds before a batch that failed is tried again, by how often it has failed in a row; then the run has failed."""
+
+_ERROR_CHARS: Final = 500
+
+
+class BatchFailedError(Exception):
+    """A batch has raised. The run keeps its place, and its row says what happened.
+
+    Attributes:
+        attempts: How many times in a row.
+        status: What the run is now: `running` if it is tried again after a pause, or `failed`.
+    """
+
+    def __init__(self, message: str, attempts: int, status: str) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +49,33 @@ class Progress:
     run_id: UUID
     rule: str | None
     made: int
+
+
+async def attempt(database: Database, scope: Scope, outbox: Outbox, run_id: UUID) -> Progress | None:
+    """Make the next batch of a run in a transaction of its own; see `advance`.
+
+    Raises:
+        BatchFailedError: If it could not be made; it is noted on the run.
+    """
+    try:
+        return await database.run(scope, lambda tx: advance(tx, outbox, run_id))
+    except Exception as error:
+        if is_connection_loss(error):
+            raise  # nothing is wrong with the run, and nothing could be noted
+        told = _describe(error)
+        patience = {"most": len(PAUSES_S) + 1, "pauses": list(PAUSES_S)}
+        given = {"tenant_id": scope.tenant_id, "run_id": run_id, "error": told, **patience}
+        rows = await database.run(scope, lambda tx: tx.hot("note_cycle_fault", given))
+        if not rows:
+            raise  # it is over, or gone with its tenant
+        raise BatchFailedError(told, rows[0]["attempts"], rows[0]["status"]) from error
+
+
+def _describe(error: Exception) -> str:
+    """An error as a run's row keeps it: of one of the database's the first line alone, since the others quote rows."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    first = next(iter(str(cause).replace("\x00", "").splitlines()), "")
+    return f"{type(cause).__name__}: {first}"[:_ERROR_CHARS]
 
 
 async def advance(tx: Transaction, outbox: Outbox, run_id: UUID | None = None) -> Progress | None:
@@ -43,6 +90,9 @@ async def advance(tx: Transaction, outbox: Outbox, run_id: UUID | None = None) -
     row = rows[0]
     run = Run(row["id"], row["cycle"], row["moment"], Principal(tx.tenant_id, SERVICE_ROLE), outbox)
     rules = [rule for rule in rules_of(run.cycle) if rule.name in WORKS]
+    if not rules:
+        await _move(tx, run, None, None, {})
+        return Progress(run.id, None, 0)
     at = next((place for place, rule in enumerate(rules) if rule.name == row["rule"]), 0)
     rule, work = rules[at], WORKS[rules[at].name]
     plan = await work.plan(tx, run, row["cursor"])

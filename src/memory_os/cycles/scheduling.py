@@ -1,4 +1,4 @@
-"""Which runs a tenant is owed: that of the last due moment of each of its cycles, unless its period has one."""
+"""Which runs a tenant is owed: that of the last due moment of each of its cycles, unless its period has had one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from memory_os.storage.database import Transaction
 
 _ACTIVE: Final = "active"
 
+_BY_ITSELF: Final = {"again": False, "token_id": None, "role": SERVICE_ROLE}
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -22,15 +24,19 @@ class Schedule:
 
     Attributes:
         zone: IANA name of its time zone.
-        since: When the tenant was made: nothing is owed from before.
-        crons: By cycle, its cron expression; a cycle that is switched off is absent.
+        times: By cycle, its cron expression, and whether it is switched on.
+        since: By cycle, when that was said, or the tenant made: nothing is owed from before.
         active: Whether the tenant is served at all.
     """
 
     zone: str
-    since: datetime
-    crons: dict[CycleName, str]
+    times: dict[CycleName, tuple[str, bool]]
+    since: dict[CycleName, datetime]
     active: bool
+
+    def crons(self) -> dict[CycleName, str]:
+        """By cycle that is switched on, its cron expression."""
+        return {cycle: cron for cycle, (cron, enabled) in self.times.items() if enabled}
 
 
 async def read_schedule(tx: Transaction) -> Schedule | None:
@@ -39,27 +45,29 @@ async def read_schedule(tx: Transaction) -> Schedule | None:
     if not rows:
         return None
     own = {row["cycle"]: row for row in rows if row["cycle"] is not None}
-    crons: dict[CycleName, str] = {}
+    times: dict[CycleName, tuple[str, bool]] = {}
+    since: dict[CycleName, datetime] = {}
     for cycle in CYCLES.values():
         row = own.get(cycle.name)
-        if row is None:
-            crons[cycle.name] = cycle.cron
-        elif row["enabled"]:
-            crons[cycle.name] = row["cron"]
-    first = rows[0]
-    return Schedule(first["time_zone"], first["created_at"], crons, first["status"] == _ACTIVE)
+        times[cycle.name] = (row["cron"], row["enabled"]) if row else (cycle.cron, True)
+        since[cycle.name] = row["updated_at"] if row else rows[0]["created_at"]
+    return Schedule(rows[0]["time_zone"], times, since, rows[0]["status"] == _ACTIVE)
 
 
 async def enter_run(
     tx: Transaction, cycle: CycleName, moment: datetime, *, dry_run: bool, role: str, token_id: UUID | None = None
 ) -> UUID | None:
     """Enter a run for the period that a moment lies in; None if that has one already. A dry run has none to itself."""
-    schedule = await read_schedule(tx)
-    zone = schedule.zone if schedule else "UTC"
-    period = period_of(cycle, moment.astimezone(ZoneInfo(zone)))
-    given = {"id": new_id(), "cycle": cycle, "period": period, "moment": moment, "dry_run": dry_run}
-    rows = await tx.hot("owe_cycle_run", {"tenant_id": tx.tenant_id, **given, "token_id": token_id, "role": role})
+    by = {"again": True, "token_id": token_id, "role": role}
+    given = {"cycle": cycle, "period": await find_period(tx, cycle, moment), "moment": moment, "dry_run": dry_run}
+    rows = await tx.hot("owe_cycle_run", {"tenant_id": tx.tenant_id, "id": new_id(), **given, **by})
     return rows[0]["id"] if rows else None
+
+
+async def find_period(tx: Transaction, cycle: CycleName, moment: datetime) -> str:
+    """The period of a cycle that a moment lies in, in the tenant's zone."""
+    schedule = await read_schedule(tx)
+    return period_of(cycle, moment.astimezone(ZoneInfo(schedule.zone if schedule else "UTC")))
 
 
 async def owe_runs(tx: Transaction, now: datetime) -> list[UUID]:
@@ -68,12 +76,10 @@ async def owe_runs(tx: Transaction, now: datetime) -> list[UUID]:
     if schedule is None or not schedule.active:
         return []
     entered: list[UUID] = []
-    for cycle, period, due in due_cycles(schedule.crons, schedule.zone, now):
-        if due < schedule.since:
+    for cycle, period, due in due_cycles(schedule.crons(), schedule.zone, now):
+        if due < schedule.since[cycle]:
             continue
-        given = {"id": new_id(), "cycle": cycle, "period": period, "moment": now, "dry_run": False}
-        rows = await tx.hot(
-            "owe_cycle_run", {"tenant_id": tx.tenant_id, **given, "token_id": None, "role": SERVICE_ROLE}
-        )
+        given = {"cycle": cycle, "period": period, "moment": now, "dry_run": False}
+        rows = await tx.hot("owe_cycle_run", {"tenant_id": tx.tenant_id, "id": new_id(), **given, **_BY_ITSELF})
         entered += [row["id"] for row in rows]
     return entered

@@ -17,7 +17,7 @@ from tests.fixtures.service import TestTenant
 from memory_os.api.services import Services
 from memory_os.cycles.running import advance
 from memory_os.cycles.scheduling import enter_run
-from memory_os.cycles.undoing import undo_action, undo_some
+from memory_os.cycles.undoing import LAST, undo_action, undo_some
 from memory_os.cycles.planning import Undoing
 from memory_os.domain.cycles.rules import CycleName
 from memory_os.domain.principal import Principal
@@ -132,12 +132,12 @@ class Cycling:
     async def undo(self, run: UUID) -> list[UUID]:
         """Take back a whole run; gives the actions that stay."""
         undoing = Undoing(Principal(self.tenant.tenant_id, "admin"), self.outbox)
-        below, kept = 2**31 - 1, list[UUID]()
+        below, kept = LAST, list[UUID]()
         while below:
-            below, more = await self.worker.database.run(
+            batch = await self.worker.database.run(
                 self.scope, lambda tx, below=below: undo_some(tx, undoing, run, below)
             )
-            kept += more
+            below, kept = batch.below, kept + [action for action, _ in batch.kept]
         return kept
 
     async def undo_one(self, action: UUID) -> None:
