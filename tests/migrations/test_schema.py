@@ -26,8 +26,8 @@ from memory_os.domain.roles import PERMISSIONS, SCOPES
 from memory_os.domain.sources import SOURCE_KINDS, SUPPORTS, Withdrawal
 from memory_os.embedded.postgres import EmbeddedPostgres
 from memory_os.entities.model import ENTITY_STATUSES, LINK_LAYERS
+from memory_os.memories.comparing import Tier
 from memory_os.memories.model import Visibility
-from memory_os.memories.nominating import Tier
 from memory_os.memories.reviewing import ReviewKind, ReviewStatus
 from memory_os.outbox.events import AggregateType, EventType
 from memory_os.outbox.operations import Status

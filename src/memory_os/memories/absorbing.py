@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from memory_os.admin.audit import record
@@ -17,12 +19,35 @@ from memory_os.memories.acts import note_act
 from memory_os.memories.migrating import migrate_edges
 from memory_os.memories.model import Memory, NodeAddress
 from memory_os.memories.reading import get_memory, memory_of
-from memory_os.memories.reviewing import Review
 from memory_os.memories.states import lock_memories, put_states, state_of
 from memory_os.memories.superseding import CERTAIN
 from memory_os.outbox.events import UPSERT, NewEvent, Outbox
 from memory_os.sources.evidence import copy_evidence, note_widening
 from memory_os.storage.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """Why two memories are taken for one, as the history of the one that goes tells it.
+
+    Attributes:
+        similarity: Of their vectors; None where one is missing.
+        tier: The tier by which they were judged.
+        rule: The rule of the guard that decided.
+        guard: What it found between the two texts.
+        further: What else the history tells, such as who looked for them.
+    """
+
+    similarity: float | None
+    tier: str
+    rule: str
+    guard: Sequence[str]
+    further: Mapping[str, Any] = field(default_factory=dict)
+
+    def detail(self) -> dict[str, Any]:
+        """As an act keeps them."""
+        told = {"similarity": self.similarity, "tier": self.tier, "rule": self.rule, "guard": list(self.guard)}
+        return {**self.further, **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +66,7 @@ async def absorb(
     principal: Principal,
     memory: Memory,
     kept: Memory,
-    review: Review,
+    grounds: Grounds,
     request_id: str | None,
 ) -> Absorbed:
     """Let a stored memory merge into another one: context edges move, a DUPLICATES edge leads to the one that stays.
@@ -66,14 +91,13 @@ async def absorb(
     changes.added = await insert_edges(tx, principal, [edge])
     copies = await _share_evidence(tx, principal, gone, stays, request_id)
     events += [*moved, *(NewEvent(UPSERT, "edge", ident, 1) for ident in changes.added)]
-    detail = {"similarity": review.similarity, "tier": review.tier, "rule": review.rule, "guard": review.guard}
     act_id = await note_act(
         tx,
         principal,
         "merge",
         gone.id,
         other_id=stays.id,
-        detail=detail,
+        detail=grounds.detail(),
         before={
             "memories": [state_of(rows[memory.id])],
             "edges": changes.kept(),

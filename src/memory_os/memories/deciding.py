@@ -13,7 +13,7 @@ from memory_os.domain.audiences import Audience
 from memory_os.domain.principal import Principal
 from memory_os.domain.shapes import NO_NUL
 from memory_os.errors import ConflictError
-from memory_os.memories.absorbing import absorb
+from memory_os.memories.absorbing import Grounds, absorb
 from memory_os.memories.disputing import dispute
 from memory_os.memories.reviewing import Review, get_review
 from memory_os.memories.superseding import supersede
@@ -102,7 +102,8 @@ async def _act(
     newer, older = review.memory, review.other
     done: Any
     if decision.decision == "merge":
-        done = await absorb(tx, outbox, principal, newer, older, review, request_id)
+        grounds = Grounds(review.similarity, review.tier, review.rule, review.guard)
+        done = await absorb(tx, outbox, principal, newer, older, grounds, request_id)
     elif decision.decision == "supersede":
         done = await supersede(tx, outbox, principal, older, newer, request_id)
     elif decision.decision == "dispute":

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_os.domain.audiences import Audience
-from memory_os.domain.gate.judging import (
-    Aliases,
-    Judgement,
-    Statement,
-    Thresholds,
-    judge,
-    lexically_near,
-    of_one_property,
-)
-from memory_os.domain.naming import name_groups
+from memory_os.domain.gate.judging import Judgement, Thresholds
+from memory_os.memories.comparing import Guard, Tier, is_recent, read_aliases, same_property, same_readers, tier_of
 from memory_os.memories.exact_keys import exact_key_of
 from memory_os.memories.model import Memory, MemoryDraft
 from memory_os.memories.reading import memory_of
 from memory_os.memories.sketches import Sketches
 from memory_os.memories.writing import Embedded, vector_literal
 from memory_os.storage.database import Transaction
-
-Tier = Literal["exact", "recent", "older"]
-
-RECENT = timedelta(hours=1)
-"""A memory younger than this is held against the lower threshold: within a conversation things are said twice."""
 
 NEAREST = 24
 """Vectors that are compared in full, out of those whose sketches are nearest."""
@@ -48,9 +34,6 @@ READ = 12
 
 Where many things are told in the same words, the former value of this one is not among the three most similar.
 """
-
-LONGEST = 4_000
-"""Characters of the longest text that the guard compares; a longer one merges only with its equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +75,9 @@ class Nominations:
         self._drafts = drafts
         self._memories = memories
         self._embedded = embedded
-        self._thresholds = thresholds
         self._now = now
         self._stored: dict[int, list[_Candidate]] = {}
-        self._aliases = Aliases()
+        self._guard = Guard(thresholds)
         self.keys = [key_of_draft(draft) for draft in drafts]
 
     async def read(self, tx: Transaction, scope: str, sketches: Sketches) -> None:
@@ -146,7 +128,8 @@ class Nominations:
         candidates = [*self._stored.get(index, ()), *self._beside(index, earlier)]
         candidates.sort(key=lambda found: (not found.exact, -(found.similarity or 0.0)))
         new, nominees = self._memories[index], []
-        for found in self._worth_judging(candidates, new):
+        others = [found for found in candidates[JUDGED:] if self._guard.of_one_property(found.memory, new)]
+        for found in (*candidates[:JUDGED], *others):
             verdict = self._verdict(found, new)
             if verdict.verdict != "distinct":
                 nominees.append(Nominee(found.memory, found.similarity, self._tier(found), verdict))
@@ -154,43 +137,12 @@ class Nominations:
                 break
         return nominees
 
-    def _worth_judging(self, candidates: Sequence[_Candidate], new: Memory) -> list[_Candidate]:
-        """The most similar ones, and those of the others that name a value of the same property."""
-        others = [found for found in candidates[JUDGED:] if of_one_property(found.memory.text, new.text, self._aliases)]
-        return [*candidates[:JUDGED], *others]
-
     def _verdict(self, found: _Candidate, new: Memory) -> Judgement:
-        if found.exact:
-            return Judgement("merge", "exact", ())
-        if (
-            same_property(found.memory, new)
-            and found.memory.valid_from != new.valid_from
-            and new.valid_from is not None
-        ):
-            return Judgement("supersede", "same_property", ())  # though the value be the same: it has it once more
-        if max(len(found.memory.text), len(new.text)) > LONGEST:
-            return Judgement("distinct", "too_long", ())
-        if self._is_far(found, new):
-            return Judgement("distinct", "far", ())
-        return judge(
-            statement_of(found.memory),
-            statement_of(new),
-            similarity=found.similarity,
-            thresholds=self._thresholds,
-            recent=self._is_recent(found.memory),
-            aliases=self._aliases,
-        )
-
-    def _is_far(self, found: _Candidate, new: Memory) -> bool:
-        """Whether neither vectors nor words speak for a pair: reading both texts, a millisecond each, is spared."""
-        far = found.similarity is not None and found.similarity < self._thresholds.review
-        return far and not same_property(found.memory, new) and not lexically_near(found.memory.text, new.text)
+        recent = is_recent(found.memory, self._now)
+        return self._guard.judge(found.memory, new, found.similarity, exact=found.exact, recent=recent)
 
     def _tier(self, found: _Candidate) -> Tier:
-        return "exact" if found.exact else "recent" if self._is_recent(found.memory) else "older"
-
-    def _is_recent(self, memory: Memory) -> bool:
-        return self._now - memory.created_at < RECENT
+        return tier_of(found.memory, self._now, exact=found.exact)
 
     def _beside(self, index: int, earlier: Sequence[int]) -> list[_Candidate]:
         """The candidates among earlier drafts of the batch."""
@@ -200,7 +152,7 @@ class Nominations:
         for place, other in enumerate(earlier):
             exact = self.keys[other] == self.keys[index]
             similarity = None if similar is None else float(similar[place])
-            near = similarity is not None and similarity >= self._thresholds.review
+            near = similarity is not None and similarity >= self._guard.thresholds.review
             nominated = exact or near or same_property(self._drafts[other], self._drafts[index])
             if nominated and same_readers(self._memories[other], self._memories[index]):
                 found.append(_Candidate(self._memories[other], similarity, exact))
@@ -214,11 +166,10 @@ class Nominations:
             if not candidates[0].exact:
                 near = [found.memory.text for found in candidates[:JUDGED] if not self._is_far(found, new)]
                 texts |= {new.text, *near} if near else set()
-        groups = {group for text in texts if len(text) <= LONGEST for group in name_groups(text)}
-        if groups:
-            given = {"tenant_id": tx.tenant_id, "names": sorted(groups)}
-            rows = await tx.hot("names_of_same_entities", given)
-            self._aliases = Aliases((str(row["entity_id"]), row["surface"]) for row in rows)
+        self._guard = Guard(self._guard.thresholds, await read_aliases(tx, texts))
+
+    def _is_far(self, found: _Candidate, new: Memory) -> bool:
+        return self._guard.is_far(found.memory, new, found.similarity)
 
 
 def _count_near(rows: Sequence[dict[str, Any]], n: int) -> int:
@@ -241,22 +192,6 @@ def key_of_draft(draft: MemoryDraft) -> bytes:
         occurred_at=draft.occurred_at,
         valid_from=draft.valid_from,
     )
-
-
-def statement_of(memory: Memory) -> Statement:
-    """A memory as the guard sees it."""
-    return Statement(memory.text, memory.label, memory.subject, memory.property, memory.occurred_at)
-
-
-def same_property(one: MemoryDraft | Memory, other: MemoryDraft | Memory) -> bool:
-    """Whether both name the same subject and property."""
-    named = (one.subject, one.property)
-    return None not in named and named == (other.subject, other.property)
-
-
-def same_readers(one: Memory, other: Memory) -> bool:
-    """Whether exactly the same people may read both; the user of both is the same."""
-    return Audience.of(one) == Audience.of(other)
 
 
 def _similarities(vectors: NDArray[np.float32], index: int, earlier: Sequence[int]) -> NDArray[np.float32]:

@@ -8,11 +8,12 @@ from typing import Final, Literal
 from uuid import UUID
 
 from msgspec import Struct
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import RowMapping
 
 from memory_os.domain.ids import new_id
+from memory_os.domain.principal import Principal
 from memory_os.errors import NotFoundError
 from memory_os.memories.gate import Decision
 from memory_os.memories.model import Memory
@@ -109,6 +110,21 @@ async def get_review(tx: Transaction, review_id: UUID, *, lock: bool = False) ->
     if row is None or len(memories) < 2:  # noqa: PLR2004 - both of them
         raise NotFoundError("there is no such review")
     return _review_of(row, memories[row["memory_id"]], memories[row["other_id"]])
+
+
+async def settle_reviews(tx: Transaction, principal: Principal, gone: UUID, stays: UUID) -> None:
+    """Note that a pair has merged, where it waits for a decision."""
+    ids = (gone, stays)
+    await tx.run(
+        update(_TABLE)
+        .where(
+            _TABLE.c.tenant_id == tx.tenant_id,
+            _TABLE.c.memory_id.in_(ids),
+            _TABLE.c.other_id.in_(ids),
+            _TABLE.c.status == "open",
+        )
+        .values(status="merged", decided_at=func.now(), decided_by=principal.user_id or principal.role)
+    )
 
 
 async def reopen_reviews(tx: Transaction, act: RowMapping) -> None:

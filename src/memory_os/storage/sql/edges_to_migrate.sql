@@ -3,7 +3,8 @@
 -- it begins. Each is looked up by its whole key, of which there is one at most: the planner would read all edges of a
 -- hub. Held in the order of their ids, as by everybody who holds several.
 SELECT e.id, e.type, e.source_memory_id, e.source_entity_id, e.target_memory_id, e.target_entity_id, e.confidence,
-       e.co_reference_count, e.claimed_confidence, e.migrated_from, e.created_by, e.created_at, e.updated_at, e.version
+       e.co_reference_count, e.claimed_confidence, e.migrated_from, e.created_by, e.created_at, e.updated_at, e.version,
+       e.used_at, e.faded_at
 FROM edges AS e
 WHERE e.tenant_id = %(tenant_id)s AND e.id IN (
     SELECT m.id FROM edges AS m
