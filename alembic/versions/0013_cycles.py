@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from alembic import op
-from rls import VISIBLE_OR_STEWARD, enable_tenancy, seen_one
+from rls import SAME_TENANT, VISIBLE_OR_STEWARD, enable_tenancy, seen_one
 
 revision = "0013"
 down_revision = "0012"
@@ -30,6 +32,9 @@ _EDGE_ENDS = {
 }
 _OVERSEERS = "(SELECT current_setting('memory_os.role', true)) IN ('reviewer', 'operator', 'admin', 'steward')"
 """Who reads runs and their actions: ids and states of records that they may not be readers of."""
+
+_RELATIONS = ("edges", "entity_links")
+_FORGETTING = ("insights_forget()", "insights_of_changed()", "insight_memory_forget(uuid, uuid, text, text)")
 
 
 def upgrade() -> None:
@@ -63,7 +68,12 @@ def downgrade() -> None:
         "archived_edges",
     ):
         op.execute(f"DROP TABLE {table} CASCADE")
+    for function in _FORGETTING:
+        op.execute(f"DROP FUNCTION {function} CASCADE")
+    for table in _RELATIONS:
+        op.execute(f"DROP POLICY {table}_owner ON {table}")
     op.execute("REVOKE INSERT, DELETE ON edges FROM memory_os_worker")
+    op.execute("REVOKE INSERT ON evidence FROM memory_os_worker")
     op.execute("ALTER TABLE memories DROP COLUMN used_at, DROP COLUMN stale_at")
     op.execute("ALTER TABLE edges DROP COLUMN used_at, DROP COLUMN faded_at")
 
@@ -78,6 +88,8 @@ def _use() -> None:
     op.execute("CREATE INDEX edges_by_use ON edges (tenant_id, used_at)")
     op.execute("ALTER TABLE memories ADD COLUMN used_at timestamptz, ADD COLUMN stale_at timestamptz")
     op.execute("GRANT INSERT, DELETE ON edges TO memory_os_worker")
+    # What a memory that merges at night was told by is shared with the one that stays.
+    op.execute("GRANT INSERT ON evidence TO memory_os_worker")
 
 
 def _archive() -> None:
@@ -211,17 +223,21 @@ def _insights() -> None:
         strength double precision NOT NULL,
         status text NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'accepted', 'rejected')),
         memory_id uuid,
-        created_at timestamptz NOT NULL DEFAULT now(),
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         decided_at timestamptz,
         decided_by text,
         reason text,
         {_READERS},
         PRIMARY KEY (tenant_id, id),
+        CHECK ((status = 'open') = (decided_at IS NULL)),
         FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, id) ON DELETE SET NULL (memory_id),
         FOREIGN KEY (tenant_id) REFERENCES tenants (tenant_id) ON DELETE CASCADE
     )""")
     op.execute("CREATE INDEX insight_candidates_by_time ON insight_candidates (tenant_id, created_at, id)")
-    enable_tenancy("insight_candidates", visibility=True)
+    op.execute(
+        "CREATE INDEX insight_candidates_as ON insight_candidates (tenant_id, memory_id) WHERE memory_id IS NOT NULL"
+    )
+    enable_tenancy("insight_candidates", seen=VISIBLE_OR_STEWARD, owner=SAME_TENANT)
     op.execute("""
     CREATE TABLE insight_members (
         tenant_id uuid NOT NULL,
@@ -240,7 +256,34 @@ def _insights() -> None:
             f"CREATE INDEX insight_members_of_{column.removesuffix('_id')} ON insight_members (tenant_id, {column}) "
             f"WHERE {column} IS NOT NULL"
         )
-    enable_tenancy("insight_members", narrower=seen_one("insight_candidates", "insight_members", "candidate_id"))
+    enable_tenancy(
+        "insight_members",
+        narrower=seen_one("insight_candidates", "insight_members", "candidate_id"),
+        owner=SAME_TENANT,
+    )
+    _derived_words()
+
+
+def _derived_words() -> None:
+    """Let words that were made of records go with these, whichever way a record goes or gets other readers."""
+    for table in _RELATIONS:
+        policy = f"CREATE POLICY {table}_owner ON {table} TO memory_os_owner"
+        op.execute(f"{policy} USING ({SAME_TENANT}) WITH CHECK ({SAME_TENANT})")
+    op.execute(Path(__file__).with_name("insights.sql").read_text())
+    for function in _FORGETTING:
+        op.execute(f"ALTER FUNCTION {function} OWNER TO memory_os_owner")
+        op.execute(f"REVOKE ALL ON FUNCTION {function} FROM PUBLIC")
+    op.execute(
+        "CREATE TRIGGER insights_forget AFTER DELETE ON insight_members REFERENCING OLD TABLE AS old_rows "
+        "FOR EACH STATEMENT EXECUTE FUNCTION insights_forget()"
+    )
+    for table, further in (("memories", ("status", "label", "text", "title")), ("entities", ())):
+        columns = (*further, "visibility", "user_id", "reader_users", "reader_groups")
+        old, new = (", ".join(f"{row}.{column}" for column in columns) for row in ("OLD", "NEW"))
+        op.execute(
+            f"CREATE TRIGGER insights_of_changed AFTER UPDATE OF {', '.join(columns)} ON {table} "
+            f"FOR EACH ROW WHEN (({old}) IS DISTINCT FROM ({new})) EXECUTE FUNCTION insights_of_changed()"
+        )
 
 
 def _profiles() -> None:

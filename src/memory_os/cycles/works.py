@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from memory_os.cycles.behaviors import EVOLVING
 from memory_os.cycles.dropping import DROPPING
 from memory_os.cycles.extracting import EXTRACTION
 from memory_os.cycles.fading import FADING, PRUNING
+from memory_os.cycles.forming import FORMING
+from memory_os.cycles.patterns import PATTERNS
 from memory_os.cycles.planning import Work
 from memory_os.cycles.profiling import PROFILES
 from memory_os.cycles.setting_aside import EXPIRY, RETIREMENT
@@ -22,10 +25,12 @@ WORKS: Final[Mapping[RuleName, Work]] = MappingProxyType(
         "expire_opportunities": EXPIRY,
         "mark_stale": STALENESS,
         "extract_again": EXTRACTION,
+        "find_patterns": PATTERNS,
         "write_profiles": PROFILES,
         "prune_edges": PRUNING,
+        "form_schemas": FORMING,
+        "evolve_behaviors": EVOLVING,
         "archive_retired": RETIREMENT,
     }
 )
-"""By rule; still to come: merge_duplicates, find_patterns, form_schemas,
-evolve_behaviors."""
+"""By rule; still to come: merge_duplicates."""

@@ -21,6 +21,7 @@ PLACES: Final = (
     *("observations", "procedures", "outcomes"),
     *("audit_contents", "audit_log", "retrievals", "retrieval_items", "retrieval_edges", "retrieval_feedback"),
     *("idempotency_keys", "outbox_events", "graph_verifications", "archived_edges", "cycle_actions"),
+    *("insight_candidates", "insight_members"),
 )
 """Where there can be something of a record, table by table."""
 
@@ -53,6 +54,7 @@ async def remove(tx: Transaction, doomed: Doomed) -> Counter[str]:
 async def _remove_rows(tx: Transaction, given: dict[str, Any], rows: Counter[str]) -> list[UUID]:
     """Delete the records with what was made of them; the ids of evidence and corrections that went or were emptied."""
     rows.update((await tx.hot("erase_cycle_actions", given))[0])  # before the archived edges go with their ends
+    rows.update((await tx.hot("erase_insights", given))[0])
     rows["memory_sketches"] += await tx.touched("erase_sketches", given)  # before each vector looks for its own
     rows.update((await tx.hot("erase_made_of_memories", given))[0])
     evidence = [row["id"] for row in await tx.hot("erase_evidence", given)]

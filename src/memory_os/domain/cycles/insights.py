@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log1p
 from typing import Final, Literal
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from memory_os.domain.sentences import sentence_ends
 
@@ -27,10 +27,28 @@ CLUSTER: Final = 5
 PATTERN: Final = 3
 """Members from which on a community is a pattern across domains: two are an edge, and say nothing new. Ours."""
 
+MEMORIES: Final = 2
+"""Memories among the members of a community at least: an Insight that is made of one says what that says. Ours."""
+
+LARGEST: Final = 50
+"""Members of a candidate at most: those that are tied most closely within their community. Ours."""
+
 WEEK: Final = timedelta(days=7)
 
 RECURS: Final = 5
 """How often a Behavior was seen before it is proposed as an Insight: as many as a schema has members. Ours."""
+
+ALIKE: Final = 0.5
+"""The share of all their members that two candidates may have in common before the later one says nothing new. Ours."""
+
+HOLDING: Final = ("active", "completed")
+"""Statuses of memories that candidates are made of: what holds, and what was done."""
+
+ORIGIN: Final = "cycle"
+"""The origin of Insights that cycles made. No candidate is made of them: cycles would feed on themselves."""
+
+_CANDIDATE: Final = UUID("6d656d6f-7279-5f6f-735f-696e73696768")
+"""Namespace of candidates ("memory_os_insigh" in ASCII)."""
 
 SENTENCES: Final = 3
 SHARED: Final = 5
@@ -67,7 +85,7 @@ class Member:
     @property
     def strength(self) -> float:
         """What orders members: sure and often used ones first."""
-        return self.confidence * (1 + log1p(self.references))
+        return tie_strength(self.confidence, self.references)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +109,45 @@ def strengthened(used: datetime, references: int, now: datetime) -> bool:
 def spans_domains(layers: Collection[str], entity_types: Collection[str]) -> bool:
     """Whether a community crosses domains: two layers of memories, or two types of entities."""
     return len(set(layers)) > 1 or len(set(entity_types)) > 1
+
+
+def tie_strength(confidence: float, references: int) -> float:
+    """How closely an edge ties its ends: sure and often used ones most."""
+    return confidence * (1 + log1p(references))
+
+
+def seen_times(merges: int, sources: int) -> int:
+    """How often a Behavior was seen.
+
+    It was once when it was stored, and once more with each memory that merged into it; and as often at least as
+    distinct sources bear it out. The two are not added: what merges mostly brings its source, and is one sighting.
+
+    Args:
+        merges: Memories that merged into it, those whose merging was undone left out.
+        sources: Distinct sources of its evidence that all of its readers may read.
+    """
+    return max(1 + merges, sources)
+
+
+def recurs(merges: int, sources: int) -> bool:
+    """Whether a Behavior was seen so often that it is proposed as an Insight; arguments as of `seen_times`."""
+    return seen_times(merges, sources) >= RECURS
+
+
+def overlap(first: Collection[UUID], second: Collection[UUID]) -> float:
+    """The share of all members of two candidates that both have (Jaccard), 0 to 1."""
+    both, either = set(first) & set(second), set(first) | set(second)
+    return len(both) / len(either) if either else 0.0
+
+
+def says_nothing_new(members: Collection[UUID], known: Iterable[Collection[UUID]]) -> bool:
+    """Whether a candidate of these members was proposed already, as one of the same or of mostly the same."""
+    return any(overlap(members, other) > ALIKE for other in known)
+
+
+def candidate_id(tenant_id: UUID, members: Collection[UUID]) -> UUID:
+    """The id of the candidate that is made of these members: a trial run tells the one that the run will give."""
+    return uuid5(_CANDIDATE, f"{tenant_id}:{','.join(sorted(map(str, members)))}")
 
 
 def summarise(members: Sequence[Member]) -> Summary:

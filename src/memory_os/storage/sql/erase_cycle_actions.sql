@@ -12,7 +12,8 @@ known AS MATERIALIZED (SELECT id FROM gone UNION SELECT id FROM tied),
 done AS (
     DELETE FROM cycle_actions AS a
     WHERE a.tenant_id = %(tenant_id)s
-      AND (a.target_id IN (SELECT id FROM known) OR a.other_id IN (SELECT id FROM known) OR a.rule = 'drop_entities')
+      AND (a.target_id IN (SELECT id FROM known) OR a.other_id IN (SELECT id FROM known) OR a.rule = 'drop_entities'
+           OR (a.target_kind = 'insight' AND a.after -> 'members' ?| ARRAY(SELECT id::text FROM gone)))
     RETURNING 1
 ),
 moved AS (

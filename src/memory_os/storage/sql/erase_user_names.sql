@@ -10,6 +10,10 @@ decided AS (
     UPDATE memory_reviews AS t SET decided_by = NULL
     WHERE t.tenant_id = %(tenant_id)s AND t.decided_by = %(user)s RETURNING 1
 ),
+chosen AS (
+    UPDATE insight_candidates AS t SET decided_by = NULL
+    WHERE t.tenant_id = %(tenant_id)s AND t.decided_by = %(user)s RETURNING 1
+),
 proposed AS (
     UPDATE corrections AS t
     SET proposed_user = nullif(t.proposed_user, %(user)s), decided_user = nullif(t.decided_user, %(user)s)
@@ -57,7 +61,8 @@ erased AS (
     WHERE t.tenant_id = %(tenant_id)s AND t.acting_user = %(user)s RETURNING 1
 )
 SELECT (SELECT count(*) FROM acted) AS memory_acts, (SELECT count(*) FROM merged) AS entity_acts,
-       (SELECT count(*) FROM decided) AS memory_reviews, (SELECT count(*) FROM proposed) AS corrections,
+       (SELECT count(*) FROM decided) AS memory_reviews,
+       (SELECT count(*) FROM chosen) AS insight_candidates, (SELECT count(*) FROM proposed) AS corrections,
        (SELECT count(*) FROM recorded) AS evidence, (SELECT count(*) FROM logged) AS audit_log,
        (SELECT count(*) FROM told) AS audit_contents, (SELECT count(*) FROM discarded) AS outbox_events,
        (SELECT count(*) FROM rebuilt) AS graph_rebuilds, (SELECT count(*) FROM compared) AS graph_verifications,

@@ -12,11 +12,17 @@ from hypothesis import strategies as st
 from memory_os.domain.cycles.insights import (
     LONGEST_SENTENCE,
     LONGEST_TITLE,
+    RECURS,
     SENTENCES,
     Member,
+    candidate_id,
     cut,
     first_sentence,
     forms_schema,
+    overlap,
+    recurs,
+    says_nothing_new,
+    seen_times,
     spans_domains,
     strengthened,
     summarise,
@@ -130,3 +136,47 @@ def test_a_diff_tells_what_came_and_what_left() -> None:
     before, after = {"goals": ["a", "b"], "entities": ["x"]}, {"goals": ["b", "c"], "entities": ["x"]}
     assert differ(before, after) == {"goals": {"added": ["c"], "removed": ["a"]}}  # type: ignore[arg-type]
     assert differ({}, {}) == {}
+
+
+def ids(*numbers: int) -> list[UUID]:
+    return [UUID(int=number) for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "new"),
+    [
+        ((1, 2, 3), (1, 2, 3), False),
+        ((1, 2, 3), (3, 2, 1), False),
+        ((1, 2, 3), (1, 2, 3, 4, 5), False),  # 3 of 5
+        ((1, 2, 3), (1, 2, 3, 4, 5, 6), True),  # 3 of 6: half, and no more
+        ((1, 2, 3), (2, 3, 4), True),  # 2 of 4
+        ((1, 2, 3, 4), (2, 3, 4, 5), False),  # 3 of 5
+        ((1,), (1,), False),
+        ((1,), (1, 2), True),
+        ((1, 2, 3), (4, 5, 6), True),
+    ],
+)
+def test_what_has_mostly_the_same_members_says_nothing_new(
+    first: tuple[int, ...], second: tuple[int, ...], new: bool
+) -> None:
+    assert says_nothing_new(ids(*first), [ids(*second)]) is not new
+    assert says_nothing_new(ids(*second), [ids(90), ids(*first)]) is not new
+
+
+def test_where_nothing_is_known_all_is_new() -> None:
+    assert not says_nothing_new(ids(1), [])
+    assert overlap([], []) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("merges", "sources", "seen"), [(0, 0, 1), (0, 1, 1), (4, 0, 5), (3, 0, 4), (2, 4, 4), (0, 5, 5), (4, 5, 5)]
+)
+def test_a_behavior_was_seen_as_often_as_it_was_said_or_borne_out(merges: int, sources: int, seen: int) -> None:
+    assert seen_times(merges, sources) == seen
+    assert recurs(merges, sources) is (seen >= RECURS)
+
+
+def test_the_id_of_a_candidate_is_that_of_its_members() -> None:
+    tenant, other = ids(8, 9)
+    assert candidate_id(tenant, ids(1, 2)) == candidate_id(tenant, ids(2, 1))
+    assert len({candidate_id(tenant, ids(1, 2)), candidate_id(tenant, ids(1, 3)), candidate_id(other, ids(1, 2))}) == 3

@@ -1,0 +1,166 @@
+"""Communities among the edges that answers use, each among records of the same readers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from memory_os.domain.audiences import Audience
+from memory_os.domain.cycles.insights import HOLDING, LARGEST, MEMORIES, ORIGIN, tie_strength
+from memory_os.graph.communities import find_communities
+from memory_os.storage.database import Transaction
+
+MOST_EDGES: Final = 20_000
+"""Edges that communities are looked for among, the most used ones: some two seconds, and a tenant has few as sure."""
+
+Row = Mapping[str, Any]
+Node = tuple[Literal["memory", "entity"], UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeBounds:
+    """Which edges are read.
+
+    Attributes:
+        references: Used so often at least.
+        confidence: As sure as this at least.
+        since: Used at this moment or later, where it matters.
+        until: Used at this moment or before.
+    """
+
+    references: int
+    confidence: float = 0.0
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Records that belong together.
+
+    Attributes:
+        audience: The readers of each of its memories. All of them may read its entities, too.
+        memories: Ids, in their order.
+        entities: Likewise.
+        references: By memory, how often answers used its edges within the community.
+        strength: The mean strength of these edges.
+        layers: Of its memories.
+        entity_types: Of its entities.
+    """
+
+    audience: Audience
+    memories: tuple[UUID, ...]
+    entities: tuple[UUID, ...] = ()
+    references: Mapping[UUID, int] | None = None
+    strength: float = 0.0
+    layers: frozenset[str] = frozenset()
+    entity_types: frozenset[str] = frozenset()
+
+    @property
+    def members(self) -> tuple[UUID, ...]:
+        """The ids of all its members."""
+        return tuple(sorted((*self.memories, *self.entities)))
+
+
+async def gather(tx: Transaction, bounds: EdgeBounds, counts: Callable[[Row], bool], least: int) -> list[Community]:
+    """The communities of at least so many records among the edges that count.
+
+    The same rows give the same communities in the same order: those that all may read first.
+    """
+    given: dict[str, Any] = {"references": bounds.references, "confidence": bounds.confidence, "most": MOST_EDGES}
+    given |= {"since": bounds.since, "until": bounds.until}
+    edges = [row for row in await tx.hot("used_edges", {"tenant_id": tx.tenant_id, **given}) if counts(row)]
+    nodes = await _nodes(tx, edges)
+    shared: dict[Audience, list[Row]] = defaultdict(list)
+    for edge in edges:
+        audience = _common(nodes.get(_end(edge, "source")), nodes.get(_end(edge, "target")))
+        if audience is not None:
+            shared[audience].append(edge)
+    found: list[Community] = []
+    for audience in sorted(shared, key=_order):
+        ties = [(_name(_end(edge, "source")), _name(_end(edge, "target")), _weight(edge)) for edge in shared[audience]]
+        parts = await asyncio.to_thread(find_communities, ties, least)
+        found += [_community(audience, shared[audience], names, nodes) for names in parts]
+    return [one for one in found if len(one.memories) >= MEMORIES]
+
+
+async def _nodes(tx: Transaction, edges: Iterable[Row]) -> dict[Node, Row]:
+    ends = {_end(edge, side) for edge in edges for side in ("source", "target")}
+    given = {
+        "memories": sorted(ident for kind, ident in ends if kind == "memory"),
+        "entities": sorted(ident for kind, ident in ends if kind == "entity"),
+        "statuses": list(HOLDING),
+        "origin": ORIGIN,
+    }
+    rows = await tx.hot("insight_nodes", {"tenant_id": tx.tenant_id, **given}) if ends else []
+    return {(row["kind"], row["id"]): {**row, "audience": Audience.of_columns(row)} for row in rows}
+
+
+def _common(first: Row | None, second: Row | None) -> Audience | None:
+    """The readers of both ends of an edge, where it counts: of memories these have to be the same."""
+    if first is None or second is None:
+        return None
+    if first["kind"] == "entity":
+        first, second = second, first
+    audience: Audience = first["audience"]
+    same = second["audience"] == audience if second["kind"] == "memory" else second["audience"].covers(audience)
+    return audience if same else None
+
+
+def _community(
+    audience: Audience, edges: Sequence[Row], names: Collection[str], nodes: Mapping[Node, Row]
+) -> Community:
+    """The community of these nodes, or of those of them that are tied most closely where they are too many."""
+    pulls: Counter[str] = Counter()
+    for edge in _within(edges, names):
+        for side in ("source", "target"):
+            pulls[_name(_end(edge, side))] += _weight(edge)  # type: ignore[assignment]  # weights are fractions
+    kept = set(sorted(names, key=lambda name: (-pulls[name], name))[:LARGEST])
+    inner = _within(edges, kept)
+    references: Counter[UUID] = Counter()
+    for edge in inner:
+        for kind, ident in (_end(edge, "source"), _end(edge, "target")):
+            references[ident] += edge["co_reference_count"] if kind == "memory" else 0
+    members = {node: row for node, row in nodes.items() if _name(node) in kept}
+    by_kind = {
+        wanted: tuple(sorted(ident for kind, ident in members if kind == wanted)) for wanted in ("memory", "entity")
+    }
+    domains = {
+        wanted: frozenset(row["domain"] for (kind, _), row in members.items() if kind == wanted)
+        for wanted in ("memory", "entity")
+    }
+    return Community(
+        audience,
+        by_kind["memory"],
+        by_kind["entity"],
+        dict(references),
+        round(sum(map(_weight, inner)) / len(inner), 6) if inner else 0.0,
+        domains["memory"],
+        domains["entity"],
+    )
+
+
+def _within(edges: Sequence[Row], names: Collection[str]) -> list[Row]:
+    return [edge for edge in edges if all(_name(_end(edge, side)) in names for side in ("source", "target"))]
+
+
+def _weight(edge: Row) -> float:
+    return tie_strength(edge["confidence"], edge["co_reference_count"])
+
+
+def _end(edge: Row, side: str) -> Node:
+    memory = edge[f"{side}_memory_id"]
+    return ("entity", edge[f"{side}_entity_id"]) if memory is None else ("memory", memory)
+
+
+def _name(node: Node) -> str:
+    return f"{node[0]}:{node[1]}"
+
+
+def _order(audience: Audience) -> tuple[bool, list[str], list[str]]:
+    return not audience.everybody, sorted(audience.users), sorted(audience.groups)
