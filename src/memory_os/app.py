@@ -38,6 +38,8 @@ from memory_os.retrieval.token_scoring import TokenScorer
 from memory_os.settings import Settings
 from memory_os.storage.checks import check_database, check_embedder
 from memory_os.storage.database import Database
+from memory_os.writing.factory import make_writer
+from memory_os.writing.port import SummaryWriter, WriterSettingsError
 
 
 def build_embedder(settings: Settings) -> Embedder:
@@ -106,6 +108,24 @@ def build_reranking(settings: Settings, database: Database, embedder: Embedder) 
         most_bytes=settings.rerank_cache_mb * 1024 * 1024,
     )
     return Reranking(scorer, settings.rerank_weight)
+
+
+def build_writer(settings: Settings) -> SummaryWriter | None:
+    """What puts proposed Insights into words; None where they keep those of their members.
+
+    Raises:
+        StartupError: If the settings name no writer that can work.
+    """
+    key = settings.summary_api_key
+    try:
+        return make_writer(
+            url=settings.summary_url,
+            model=settings.summary_model,
+            api_key=key.get_secret_value() if key else None,
+            timeout=settings.summary_timeout_s,
+        )
+    except WriterSettingsError as error:
+        raise StartupError(str(error)) from None
 
 
 @asynccontextmanager

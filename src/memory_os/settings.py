@@ -91,6 +91,16 @@ class Settings(BaseSettings):
         "which fetches its tables at first use), or `module:function` of your own, from a text to its tokens.",
     )
 
+    # --- summaries
+    summary_url: str | None = Field(
+        None,
+        description="Base URL of an OpenAI-compatible endpoint that puts proposed Insights into words; it is sent the "
+        "texts of memories. Unset: they are in sentences of their members.",
+    )
+    summary_api_key: SecretStr | None = Field(None, description="Key of the endpoint for summaries.")
+    summary_model: str | None = Field(None, description="Model that the endpoint for summaries is asked for.")
+    summary_timeout_s: float = Field(30.0, gt=0, le=600, description="Seconds for one summary.")
+
     # --- dedup gate
     dedup_recent: float | None = Field(
         None, ge=0, le=1, description="Similarity that nominates a memory of the past hour; default: the embedder's."
@@ -165,6 +175,8 @@ class Settings(BaseSettings):
             )
         if self.rerank == "endpoint" and not (self.rerank_url and self.rerank_model):
             raise ValueError("RERANK=endpoint needs RERANK_URL and RERANK_MODEL")
+        if self.summary_url and not self.summary_model:
+            raise ValueError("SUMMARY_URL needs SUMMARY_MODEL")
         return self
 
     def service_url(self) -> str:
