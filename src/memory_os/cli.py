@@ -142,6 +142,25 @@ def reembed() -> None:
     typer.echo(f"{asyncio.run(go())} memories wait for the workers")
 
 
+@cli.command()
+def cycle(
+    name: Annotated[Literal["nightly", "weekly", "monthly"], typer.Argument(help="Which cycle.")],
+    tenant: Annotated[str, typer.Option(help="Name or id of the tenant.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do nothing; tell what would be done.")] = False,
+    moment: Annotated[
+        str | None, typer.Option(help="What everything is reckoned from, ISO 8601 with an offset; default now.")
+    ] = None,
+) -> None:
+    """Make a run of a cycle in this process, with WORKER_DATABASE_URL, and print what it did by rule.
+
+    Example: memory-os cycle nightly --tenant "Team North" --dry-run
+    """
+    from memory_os.cycles.commands import make_run
+    from memory_os.settings import load_settings
+
+    sys.exit(make_run(load_settings(), name, tenant, dry_run=dry_run, moment=moment, tell=typer.echo))
+
+
 @cli.command("export")
 def export_tenant(
     tenant: Annotated[UUID, typer.Option(help="Whose records.")],
