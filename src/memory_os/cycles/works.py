@@ -11,6 +11,7 @@ from memory_os.cycles.dropping import DROPPING
 from memory_os.cycles.extracting import EXTRACTION
 from memory_os.cycles.fading import FADING, PRUNING
 from memory_os.cycles.forming import FORMING
+from memory_os.cycles.merging_duplicates import MERGING
 from memory_os.cycles.patterns import PATTERNS
 from memory_os.cycles.planning import Work
 from memory_os.cycles.profiling import PROFILES
@@ -20,6 +21,7 @@ from memory_os.domain.cycles.rules import RuleName
 
 WORKS: Final[Mapping[RuleName, Work]] = MappingProxyType(
     {
+        "merge_duplicates": MERGING,
         "drop_entities": DROPPING,
         "decay_edges": FADING,
         "expire_opportunities": EXPIRY,
@@ -33,4 +35,4 @@ WORKS: Final[Mapping[RuleName, Work]] = MappingProxyType(
         "archive_retired": RETIREMENT,
     }
 )
-"""By rule; still to come: merge_duplicates."""
+"""By rule."""
