@@ -85,18 +85,17 @@ async def _write(tx: Transaction, run: Run, planned: Sequence[Planned]) -> Made:
 
 
 async def _remove(tx: Transaction, undoing: Undoing, action: Mapping[str, Any]) -> list[NewEvent]:
-    """Remove a version again, whoever may read it: only the newest, since a later one tells what has changed since."""
+    """Remove a version again: only the newest, since a later one tells what has changed since."""
     del undoing
     mine = (_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == action["target_id"])
-    async with tx.as_steward():
-        row = await tx.row(select(_TABLE.c.user_id, _TABLE.c.version).where(*mine).with_for_update())
-        if row is None:
-            raise ConflictError("this version of the profile is gone by now")
-        later = select(_TABLE.c.id).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.version > row["version"])
-        later = later.where(_TABLE.c.user_id.is_not_distinct_from(row["user_id"]))
-        if (await tx.run(select(exists(later)))).scalar_one():
-            raise ConflictError("there is a later version of this profile: undo that first")
-        await tx.run(delete(_TABLE).where(*mine))
+    row = await tx.row(select(_TABLE.c.user_id, _TABLE.c.version).where(*mine).with_for_update())
+    if row is None:
+        raise ConflictError("this version of the profile is gone by now")
+    later = select(_TABLE.c.id).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.version > row["version"])
+    later = later.where(_TABLE.c.user_id.is_not_distinct_from(row["user_id"]))
+    if (await tx.run(select(exists(later)))).scalar_one():
+        raise ConflictError("there is a later version of this profile: undo that first")
+    await tx.run(delete(_TABLE).where(*mine))
     return []
 
 

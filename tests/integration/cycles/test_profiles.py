@@ -215,6 +215,16 @@ async def test_undoing_removes_the_newest_alone(cycling: Cycling) -> None:
     assert cycling.rows("SELECT * FROM profiles") == []
 
 
+async def test_an_admin_undoes_a_run_without_reading_whom_it_was_about(cycling: Cycling) -> None:
+    await world(cycling)
+    run = await cycling.run("weekly", SOON)
+    answer = await cycling.client.post(f"/v1/cycles/{run}/undo", headers=cycling.tenant.headers("admin"))
+    assert answer.is_success, answer.text
+    assert (answer.json()["undone"], answer.json()["kept"]) == (2, 0)
+    assert ANN not in answer.text
+    assert cycling.rows("SELECT id FROM profiles") == []
+
+
 async def test_a_user_who_is_erased_has_no_profile_any_more(cycling: Cycling) -> None:
     await world(cycling)
     await cycling.run("weekly", SOON)

@@ -12,10 +12,15 @@ from uuid import UUID
 import pytest
 from tests.fixtures.embedding_endpoint import EmbeddingEndpoint, Reply, Request, answer_error, serve_embeddings
 from tests.integration.cycles.conftest import NOW, Cycling
+from tests.integration.erasure.searching import places_with
 
+from memory_os.cycles.candidates import InsightService, get_candidate
+from memory_os.cycles.insight_model import Acceptance
 from memory_os.cycles.rewriting import FAILURES, Rewritten, rewrite_open_candidates
 from memory_os.domain.cycles.insights import Summary
 from memory_os.domain.ids import new_id
+from memory_os.domain.principal import Principal
+from memory_os.storage.database import Scope
 from memory_os.writing.http import HttpWriter
 from memory_os.writing.port import SummaryWriter
 
@@ -145,6 +150,22 @@ async def test_what_changed_while_the_model_wrote_keeps_its_own_words(cycling: C
 
     assert (await rewrite(cycling, Teller(meanwhile=meanwhile))).written == 0
     assert [candidates(cycling)] == changed
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+async def test_a_models_words_go_with_a_member(cycling: Cycling, accepted: bool) -> None:
+    ident, members = await propose(cycling, "The pump leaks.", "Seals were ordered.")
+    assert (await rewrite(cycling, Teller())).written == 1
+    if accepted:
+        principal, service = Principal(cycling.tenant.tenant_id, "reviewer"), InsightService(cycling.services.memories)
+        run, scope = cycling.services.database.run, Scope.of(principal)
+        candidate = await run(scope, lambda tx: get_candidate(tx, ident))
+        prepared = await service.prepare(candidate, Acceptance())
+        made = await run(scope, lambda tx: service.accept(tx, principal, ident, Acceptance(), prepared, None))
+        assert (made.memory.title, made.memory.text) == (WORDS.title, WORDS.text)
+    answer = await cycling.client.delete(f"/v1/memories/{members[0]}", headers=cycling.tenant.headers("admin"))
+    assert answer.is_success, answer.text
+    assert places_with(cycling.urls, WORDS.text) == {}
 
 
 @pytest.fixture
