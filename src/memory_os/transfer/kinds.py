@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import Table
 
 from memory_os.outbox.events import AggregateType
-from memory_os.storage import provenance_tables, retrieval_tables, tables
+from memory_os.storage import cycle_tables, provenance_tables, retrieval_tables, tables
 
 READERS: Final = ("visibility", "user_id", "reader_users", "reader_groups")
 
@@ -71,11 +71,13 @@ _ROWS: Final = (
     _record("outcome"),
     Kind("entity_link", tables.entity_links, _TARGETS, aggregate="entity_link", names_entities=True),
     Kind("edge", tables.edges, aggregate="edge", names_entities=True),
+    Kind("archived_edge", cycle_tables.archived_edges, names_entities=True),
     Kind("evidence", provenance_tables.evidence, frozenset({"living_source_id"})),
     Kind("memory_act", tables.memory_acts, names_entities=True),
     Kind("entity_act", provenance_tables.entity_acts, names_entities=True),
     Kind("memory_review", tables.memory_reviews),
     Kind("correction", provenance_tables.corrections, names_entities=True),
+    Kind("cycle_schedule", cycle_tables.cycle_schedules),
 )
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType({kind.name: kind for kind in _ROWS})

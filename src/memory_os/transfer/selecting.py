@@ -13,6 +13,8 @@ _POINTED_AT: Final = (
     "(t.declared"
     " OR EXISTS (SELECT 1 FROM edges AS g WHERE g.tenant_id = t.tenant_id AND g.source_entity_id = t.id)"
     " OR EXISTS (SELECT 1 FROM edges AS g WHERE g.tenant_id = t.tenant_id AND g.target_entity_id = t.id)"
+    " OR EXISTS (SELECT 1 FROM archived_edges AS g WHERE g.tenant_id = t.tenant_id AND g.source_entity_id = t.id)"
+    " OR EXISTS (SELECT 1 FROM archived_edges AS g WHERE g.tenant_id = t.tenant_id AND g.target_entity_id = t.id)"
     " OR EXISTS (SELECT 1 FROM entity_links AS l WHERE l.tenant_id = t.tenant_id AND l.entity_id = t.id)"
     " OR EXISTS (SELECT 1 FROM entity_links AS l WHERE l.tenant_id = t.tenant_id AND l.target_entity_id = t.id)"
     " OR EXISTS (SELECT 1 FROM entity_acts AS a WHERE a.tenant_id = t.tenant_id AND a.entity_id = t.id))"

@@ -97,6 +97,7 @@ class Bakery:
         await writer.do("complete", self.ids["goal"])
         await self._business()
         self._provenance()
+        self._cycles()
         await catch_up(self.worker, self.tenant)
 
     async def _supersede(self, writer: Actor) -> None:
@@ -177,6 +178,22 @@ class Bakery:
                 (tenant, ids["review"], self.ids["oven"], self.ids["dough"]),
             )
 
+    def _cycles(self) -> None:
+        """What cycles have put away, and when they run."""
+        with psycopg.connect(self.tenant.owner_url) as connection:
+            for end, ident in (("target_memory_id", self.ids["oven"]), ("target_entity_id", self.ids["mill"])):
+                connection.execute(
+                    f"INSERT INTO archived_edges (tenant_id, id, type, source_memory_id, {end}, confidence, "
+                    "co_reference_count, claimed_confidence, created_at, updated_at, version, used_at, faded_at) "
+                    "VALUES (%s, %s, 'ABOUT', %s, %s, 0.2, 1, 0.9, '2025-01-01T00:00:00.001Z', now(), 7, now(), now())",
+                    (self.tenant.tenant_id, uuid4(), self.ids["rye"], ident),
+                )
+            connection.execute(
+                "INSERT INTO cycle_schedules (tenant_id, id, cycle, cron, enabled) "
+                "VALUES (%s, %s, 'weekly', '0 4 * * 6', false)",
+                (self.tenant.tenant_id, uuid4()),
+            )
+
 
 @pytest.fixture
 async def bakery(client: httpx.AsyncClient, tenant: TestTenant, worker: WorkerContext) -> Bakery:
@@ -221,6 +238,7 @@ async def catch_up(worker: WorkerContext, *tenants: TestTenant) -> None:
 def counts(urls: DatabaseUrls, tenant_id: UUID) -> dict[str, int]:
     """How many rows a tenant has in the tables that its export is made of, and what the worker derives from them."""
     tables = ("sources", "passages", "memories", "entities", "observations", "procedures", "outcomes", "entity_links")
+    tables += ("archived_edges", "cycle_schedules")
     tables += ("edges", "evidence", "memory_acts", "entity_acts", "memory_reviews", "corrections", "memory_embeddings")
     tables += ("mentions", "entity_pairs", "entity_names", "memory_sketches", "passage_embeddings", "token_vectors")
     found = {}
