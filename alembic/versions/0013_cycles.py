@@ -237,7 +237,10 @@ def _insights() -> None:
     op.execute(
         "CREATE INDEX insight_candidates_as ON insight_candidates (tenant_id, memory_id) WHERE memory_id IS NOT NULL"
     )
-    enable_tenancy("insight_candidates", seen=VISIBLE_OR_STEWARD, owner=SAME_TENANT)
+    # Keys are checked past every policy: to point at what one may not read must be refused like pointing at nothing.
+    pointed = f"memory_id IS NULL OR {seen_one('memories', 'insight_candidates', 'memory_id')}"
+    written = f"({VISIBLE_OR_STEWARD}) AND ({pointed})"
+    enable_tenancy("insight_candidates", seen=VISIBLE_OR_STEWARD, written=written, owner=SAME_TENANT)
     op.execute("""
     CREATE TABLE insight_members (
         tenant_id uuid NOT NULL,
@@ -256,11 +259,10 @@ def _insights() -> None:
             f"CREATE INDEX insight_members_of_{column.removesuffix('_id')} ON insight_members (tenant_id, {column}) "
             f"WHERE {column} IS NOT NULL"
         )
-    enable_tenancy(
-        "insight_members",
-        narrower=seen_one("insight_candidates", "insight_members", "candidate_id"),
-        owner=SAME_TENANT,
-    )
+    seen = [seen_one("insight_candidates", "insight_members", "candidate_id")]
+    for column, table in (("memory_id", "memories"), ("entity_id", "entities")):
+        seen.append(f"(insight_members.{column} IS NULL OR {seen_one(table, 'insight_members', column)})")
+    enable_tenancy("insight_members", narrower=" AND ".join(seen), owner=SAME_TENANT)
     _derived_words()
 
 

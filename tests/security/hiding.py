@@ -13,6 +13,7 @@ from uuid import UUID
 import httpx
 import psycopg
 from psycopg.types.json import Jsonb
+from tests.security.cycle_rows import store_action, store_archived_edge, store_candidate, store_profile, store_run
 from tests.security.provenances import insert_row
 from tests.security.worlds import World, send
 
@@ -94,9 +95,21 @@ def _store_rest(connection: psycopg.Connection[Any], world: World, ids: dict[str
         tier="older",
         rule=SECRET,
     )
+    _store_of_cycles(connection, world, ids)
     ids["entity act"] = insert_row(
         connection, world, "entity_acts", entity_id=ids["entity"], kind="split", role="writer", user_id=SECRET
     )
+
+
+def _store_of_cycles(connection: psycopg.Connection[Any], world: World, ids: dict[str, str]) -> None:
+    """What cycles did to a hidden memory, and what they made of it."""
+    run = store_run(connection, world, status="done")
+    store_action(connection, world, run, ids["memory"], mark="state")
+    ids["archived edge"] = store_archived_edge(connection, world, ids["memory"], world.ids["memory"])
+    few = {"visibility": "restricted", "reader_users": [world.user], "reader_groups": [f"group {world.mark}"]}
+    ids["candidate"] = store_candidate(connection, world, ids["memory"], mark=SECRET, **few)
+    connection.execute("DELETE FROM profiles WHERE user_id = %s", (world.user,))
+    ids["profile"] = store_profile(connection, world, world.user, mark=SECRET)
 
 
 def _store_retrieval(

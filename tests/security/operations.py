@@ -47,6 +47,8 @@ EVENTS = {
     "eraseSource": "spare_source",
     "applyCorrection": "doubted",
     "rejectCorrection": "rejected",
+    "undoCycleRun": "undone_later",
+    "resumeCycleRun": "failed_run",
 }
 """Operations that need an id of another kind than their parameter's name says."""
 
@@ -87,6 +89,8 @@ BODIES: dict[str, Callable[[Ids], Json]] = {
     },
     "applyCorrection": lambda _: {},
     "giveFeedback": lambda ids: {"used": [ids["memory"]]},
+    "runCycle": lambda _: {"cycle": "nightly"},
+    "putCycleSchedule": lambda _: {"nightly": {"cron": "0 3 * * *"}},
 }
 
 

@@ -44,6 +44,8 @@ KNOWN: Mapping[str, str] = {
     "memory_acts.other_id": "who sees one of two memories sees the act; answers look the other up",
     "memory_acts.before": "what an undo puts back, which no answer shows: ids and states",
     "entity_acts.before": "the same",
+    "cycle_actions.target_id": "reviewers, operators and admins see by id what cycles did; states, no words",
+    "cycle_actions.other_id": "the same",
 }
 """Columns that may hold ids of what is hidden, in rows that may be seen, and no words of it; and why."""
 

@@ -55,6 +55,9 @@ HIDE_NOTHING = {
     "retrieval_items": "of a retrieval, which is hidden as a whole; it holds ids that were shown",
     "retrieval_feedback": "the same",
     "text_frequencies": "numbers of records with common words, of five hundred on",
+    "cycle_schedules": "times",
+    "cycle_runs": "jobs; numbers of changes, for reviewers, operators and admins",
+    "cycle_actions": "ids and states, for the same",
 }
 """Tables in which no row is hidden from some of those who see others, or which hold nothing of records."""
 
@@ -180,6 +183,7 @@ async def test_pointing_notices_a_hole(scene: Scene, change: str, table: str) ->
 
 UNSEEN_KEYS = {
     ("audit_contents", "audit_id"),  # admins alone see rows of it; the id of an entry is told to nobody else
+    ("cycle_actions", "run_id"),  # of reviewers, operators and admins
 }
 """Foreign keys of which no row can be shown to those who try."""
 

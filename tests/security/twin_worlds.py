@@ -40,6 +40,7 @@ OVERSEEN = (
     *(("operator", f"/v1/outbox/{what}") for what in ("stats", "events", "events?limit=200&status=done")),
     *(("operator", f"/v1/graph/{what}") for what in ("stats", "verifications", "rebuilds")),
     ("admin", "/v1/audit?limit=200"),
+    *(("reviewer", f"/v1/cycles{what}") for what in ("", "/schedule")),
 )
 """What shows those who run the service that something happened, and to which id, but no words of it."""
 

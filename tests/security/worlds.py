@@ -12,6 +12,7 @@ import httpx
 import psycopg
 from psycopg import sql
 from tests.fixtures.service import TestTenant
+from tests.security.cycle_rows import store_cycles
 from tests.security.provenances import store_provenances
 
 CLIENT_CHOSEN = ("memory", "entity", "twin", "link", "edge", "observation", "procedure", "outcome", "hidden_memory")
@@ -33,7 +34,10 @@ CLOSED = frozenset(
         *("corrections.kind", "corrections.status", "corrections.proposed_role", "corrections.decided_role"),
         *("erasures.role", "erasures.subject_type", "evidence.role", "evidence.support", "evidence.withdrawn_because"),
         *("sources.kind", "audit_contents.target_type"),
-        *(f"{table}.visibility" for table in ("sources", *COPYING)),
+        *(f"{table}.visibility" for table in ("sources", "insight_candidates", "profiles", *COPYING)),
+        *("archived_edges.type", "cycle_schedules.cycle", "cycle_actions.rule", "cycle_actions.target_kind"),
+        *(f"cycle_runs.{name}" for name in ("cycle", "status", "rule", "role")),
+        *(f"insight_candidates.{name}" for name in ("rule", "status", "summary")),
         *("memory_reviews.kind", "memory_reviews.status", "memory_reviews.tier"),
         *("entities.status", "entities.visibility", "graph_rebuilds.status", "memories.label", "memories.layer"),
         *("graph_verifications.status", "graph_tombstones.aggregate_type", "graph_states.epoch"),
@@ -44,6 +48,8 @@ CLOSED = frozenset(
         *("retrieval_edges.record_type", "retrieval_edges.state", "retrieval_feedback.verdict"),
         # Words of the service's own.
         "graph_states.doubt",
+        # A time.
+        "cycle_schedules.cron",
         # Random, or ids alone.
         *("audit_log.target_id", "audit_contents.target_id", "tokens.prefix"),
         # Never set: its readers are those of several records.
@@ -266,6 +272,7 @@ def _store_traces(world: World) -> None:
         )
         _store_reviews(connection, world)
         store_provenances(connection, world)
+        store_cycles(connection, world)
         _index_vectors(connection, tenant_id)
         connection.execute(
             "INSERT INTO text_frequencies (tenant_id, term, reader, records) "

@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from memory_os.cycles.model import CycleAction, CycleRun
+from memory_os.domain.cycles.rules import RULES
 from memory_os.errors import FieldError, InvalidInputError, NotFoundError
 from memory_os.storage import cycle_tables
 from memory_os.storage.database import Transaction
@@ -19,6 +20,8 @@ from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
 
 _RUNS: Final = cycle_tables.cycle_runs
 _ACTIONS: Final = cycle_tables.cycle_actions
+
+_ORDER: Final = {name: place for place, name in enumerate(RULES)}
 
 _WORDS: Final = frozenset({"name"})
 """What the state of an entity holds that is more than a state: it comes back with it, and is shown to nobody."""
@@ -33,8 +36,10 @@ class RunFilter:
 
 
 def run_of(row: Mapping[Any, Any]) -> CycleRun:
-    """A row of `cycle_runs`."""
-    return CycleRun(**{name: row[name] for name in CycleRun.__struct_fields__})
+    """A row of `cycle_runs`; its counts are in the order of the rules."""
+    told = {name: row[name] for name in CycleRun.__struct_fields__}
+    told["counts"] = dict(sorted(row["counts"].items(), key=lambda count: _ORDER.get(count[0], len(_ORDER))))
+    return CycleRun(**told)
 
 
 def action_of(row: Mapping[Any, Any]) -> CycleAction:

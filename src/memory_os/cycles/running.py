@@ -89,10 +89,7 @@ async def advance(tx: Transaction, outbox: Outbox, run_id: UUID | None = None) -
         return None
     row = rows[0]
     run = Run(row["id"], row["cycle"], row["moment"], Principal(tx.tenant_id, SERVICE_ROLE), outbox)
-    rules = [rule for rule in rules_of(run.cycle) if rule.name in WORKS]
-    if not rules:
-        await _move(tx, run, None, None, {})
-        return Progress(run.id, None, 0)
+    rules = rules_of(run.cycle)
     at = next((place for place, rule in enumerate(rules) if rule.name == row["rule"]), 0)
     rule, work = rules[at], WORKS[rules[at].name]
     plan = await work.plan(tx, run, row["cursor"])

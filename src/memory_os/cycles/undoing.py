@@ -96,13 +96,13 @@ async def undo_some(tx: Transaction, undoing: Undoing, run_id: UUID, below: int 
             await tx.run(_BACK)
             kept.append((row["id"], _reason(error)))
         await tx.run(_RELEASE)
-    await end_undone_run(tx, run_id)
-    return UndoneBatch(rows[-1]["number"] if len(rows) == BATCH else 0, len(rows) - len(kept), kept, position)
+    more = not await end_undone_run(tx, run_id) and len(rows) == BATCH
+    return UndoneBatch(rows[-1]["number"] if more else 0, len(rows) - len(kept), kept, position)
 
 
-async def end_undone_run(tx: Transaction, run_id: UUID) -> None:
-    """A run of which nothing stands any more was undone."""
-    await tx.touched("end_undone_run", {"tenant_id": tx.tenant_id, "run_id": run_id})
+async def end_undone_run(tx: Transaction, run_id: UUID) -> bool:
+    """A run of which nothing stands any more was undone; whether it is that now."""
+    return bool(await tx.touched("end_undone_run", {"tenant_id": tx.tenant_id, "run_id": run_id}))
 
 
 async def _hold(tx: Transaction) -> None:

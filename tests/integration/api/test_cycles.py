@@ -14,6 +14,7 @@ from tests.fixtures.postgres import DatabaseUrls
 from tests.fixtures.service import TenantFactory, TestTenant, add_token, bearer
 
 from memory_os.cycles.running import PAUSES_S, BatchFailedError, attempt
+from memory_os.domain.cycles.rules import rules_of
 from memory_os.domain.principal import INSTANCE_TENANT
 from memory_os.outbox.events import Outbox
 from memory_os.outbox.queue import WORKER_ROLE
@@ -80,6 +81,7 @@ async def test_a_run_is_asked_for_made_and_followed(cycles: Cycles) -> None:
     await cycles.make()
     done = await cycles.told("GET", f"/v1/cycles/{run['id']}", role="operator")
     assert (done["status"], done["counts"]["expire_opportunities"]) == ("done", 1)
+    assert list(done["counts"]) == [rule.name for rule in rules_of("nightly")]
     (action,) = await cycles.actions(run)
     assert (action["rule"], action["target_kind"], action["target_id"]) == ("expire_opportunities", "memory", memory)
     assert (action["before"], action["after"]) == ({"status": "active"}, {"status": "expired"})
@@ -193,6 +195,18 @@ async def test_an_admin_undoes_what_was_done_to_memories_that_the_admin_may_not_
         assert answer.json()["status"] == "active"
     kinds = [entry["action"] for entry in (await cycles.told("GET", "/v1/audit?limit=200"))["items"]]
     assert {"cycle.run", "cycle.undo", "cycle.undo_action"} <= set(kinds)
+
+
+async def test_a_name_that_was_kept_to_bring_an_entity_back_is_told_to_nobody(cycles: Cycles) -> None:
+    run = await cycles.run()
+    with psycopg.connect(cycles.tenant.owner_url) as connection:
+        connection.execute(
+            "INSERT INTO cycle_actions (tenant_id, id, run_id, number, rule, target_kind, target_id, before, after) "
+            "VALUES (%s, %s, %s, 1000, 'drop_entities', 'entity', %s, %s, '{}')",
+            (cycles.tenant.tenant_id, uuid4(), run["id"], uuid4(), '{"name": "Zebra", "entity_type": "unknown"}'),
+        )
+    (action,) = await cycles.actions(run, "?rule=drop_entities")
+    assert action["before"] == {"entity_type": "unknown"}
 
 
 async def test_the_last_action_that_is_undone_ends_the_run(cycles: Cycles) -> None:

@@ -12,6 +12,8 @@ from tests.fixtures.service import TenantFactory, TestTenant
 from tests.integration.cycles.conftest import DAY, Cycling
 
 from memory_os.cycles.running import PAUSES_S, _note
+from memory_os.cycles.works import WORKS
+from memory_os.domain.cycles.rules import RULES
 from memory_os_workers import cycler, process
 from memory_os_workers.context import WorkerContext
 
@@ -209,5 +211,6 @@ async def test_a_worker_that_stops_leaves_the_run_where_it_is(
     assert row["status"] == "done"
 
 
-async def test_every_worker_has_a_cycler() -> None:
+async def test_every_worker_has_a_cycler_and_every_rule_a_work() -> None:
     assert process.ACTORS["cycler"] is cycler.run
+    assert WORKS.keys() == RULES.keys()
