@@ -66,12 +66,23 @@ async def _fade(tx: Transaction, run: Run, planned: Sequence[Planned]) -> Made:
             "ids": [one.target for one in planned],
             "befores": [one.before["confidence"] for one in planned],
             "afters": [one.after["confidence"] for one in planned],
+            "claimed_befores": [one.before["claimed_confidence"] for one in planned],
+            "claimed": [_faded_claim(one) for one in planned],
             "used": [one.work for one in planned],
         },
     )
     made = {row["id"] for row in rows}
     events = [NewEvent(UPSERT, "edge", row["id"], row["version"]) for row in rows]
     return Made([one for one in planned if one.target in made], events)
+
+
+def _faded_claim(planned: Planned) -> float | None:
+    """What an edge is worth without the answers that used it fades by the same share."""
+    claimed: float | None = planned.before["claimed_confidence"]
+    if claimed is None:
+        return None
+    after: float = planned.after["confidence"]
+    return min(claimed * (after / planned.before["confidence"]), after)  # what rounding adds, nobody has claimed
 
 
 async def _unfade(tx: Transaction, undoing: Undoing, action: Mapping[str, Any]) -> list[NewEvent]:
