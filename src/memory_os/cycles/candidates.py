@@ -20,6 +20,7 @@ from memory_os.errors import ConflictError, NotFoundError
 from memory_os.memories.model import DraftEdge, Memory, MemoryDraft, NodeAddress, Readers
 from memory_os.memories.reading import existing_memories
 from memory_os.memories.service import MemoryService
+from memory_os.memories.states import lock_memories
 from memory_os.memories.writing import Prepared, embedded_text
 from memory_os.storage import cycle_tables
 from memory_os.storage.database import Transaction
@@ -27,6 +28,7 @@ from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
 
 _TABLE: Final = cycle_tables.insight_candidates
 _MEMBERS: Final = cycle_tables.insight_members
+_ABSENT: Final = "there is no such candidate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ async def get_candidate(tx: Transaction, candidate_id: UUID, *, lock: bool = Fal
     statement = select(_TABLE).where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == candidate_id)
     row = await tx.row(statement.with_for_update() if lock else statement)
     if row is None:
-        raise NotFoundError("there is no such candidate")
+        raise NotFoundError(_ABSENT)
     return (await _candidates_of(tx, [row]))[0]
 
 
@@ -113,6 +115,7 @@ class InsightService:
             ConflictError: If it is decided already.
             InvalidInputError: If it can't be stored in these words.
         """
+        await _hold_members(tx, candidate_id)
         candidate = await _open(tx, candidate_id)
         title, text = acceptance.title or candidate.title, acceptance.text or candidate.text
         known = await existing_memories(tx, [one.memory for one in candidate.members if one.memory is not None])
@@ -151,6 +154,15 @@ class InsightService:
         await _decide(tx, principal, candidate_id, "rejected", reason=rejection.reason)
         await record(tx, principal, "insight.reject", "insight", candidate_id, {}, request_id)
         return await get_candidate(tx, candidate_id)
+
+
+async def _hold_members(tx: Transaction, candidate_id: UUID) -> None:
+    """Hold the memories that a candidate is made of, before itself, in the order in which who deletes one does."""
+    candidate = await get_candidate(tx, candidate_id)
+    try:
+        await lock_memories(tx, [one.memory for one in candidate.members if one.memory is not None])
+    except NotFoundError:
+        raise NotFoundError(_ABSENT) from None  # it went with one of them just now
 
 
 async def _open(tx: Transaction, candidate_id: UUID) -> InsightCandidate:

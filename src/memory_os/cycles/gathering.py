@@ -47,7 +47,7 @@ class Community:
         audience: The readers of each of its memories. All of them may read its entities, too.
         memories: Ids, in their order.
         entities: Likewise.
-        references: By memory, how often answers used its edges within the community.
+        references: By member, how often answers used its edges within the community.
         strength: The mean strength of these edges.
         layers: Of its memories.
         entity_types: Of its entities.
@@ -85,8 +85,23 @@ async def gather(tx: Transaction, bounds: EdgeBounds, counts: Callable[[Row], bo
     for audience in sorted(shared, key=_order):
         ties = [(_name(_end(edge, "source")), _name(_end(edge, "target")), _weight(edge)) for edge in shared[audience]]
         parts = await asyncio.to_thread(find_communities, ties, least)
-        found += [_community(audience, shared[audience], names, nodes) for names in parts]
+        found += [_community(audience, part, inner, nodes) for part, inner in _parted(parts, shared[audience])]
     return [one for one in found if len(one.memories) >= MEMORIES]
+
+
+def _parted(parts: Sequence[Collection[str]], edges: Sequence[Row]) -> list[tuple[set[Node], list[Row]]]:
+    """The nodes of each part, and the edges within it."""
+    place = {name: number for number, names in enumerate(parts) for name in names}
+    found: list[tuple[set[Node], list[Row]]] = [(set(), []) for _ in parts]
+    for edge in edges:
+        ends = (_end(edge, "source"), _end(edge, "target"))
+        numbers = [place.get(_name(node)) for node in ends]
+        for number, node in zip(numbers, ends, strict=True):
+            if number is not None:
+                found[number][0].add(node)
+        if numbers[0] is not None and numbers[0] == numbers[1]:
+            found[numbers[0]][1].append(edge)
+    return found
 
 
 async def _nodes(tx: Transaction, edges: Iterable[Row]) -> dict[Node, Row]:
@@ -113,40 +128,29 @@ def _common(first: Row | None, second: Row | None) -> Audience | None:
 
 
 def _community(
-    audience: Audience, edges: Sequence[Row], names: Collection[str], nodes: Mapping[Node, Row]
+    audience: Audience, part: Collection[Node], edges: Sequence[Row], nodes: Mapping[Node, Row]
 ) -> Community:
     """The community of these nodes, or of those of them that are tied most closely where they are too many."""
-    pulls: Counter[str] = Counter()
-    for edge in _within(edges, names):
+    pulls: dict[Node, float] = dict.fromkeys(part, 0.0)
+    for edge in edges:
         for side in ("source", "target"):
-            pulls[_name(_end(edge, side))] += _weight(edge)  # type: ignore[assignment]  # weights are fractions
-    kept = set(sorted(names, key=lambda name: (-pulls[name], name))[:LARGEST])
-    inner = _within(edges, kept)
+            pulls[_end(edge, side)] += _weight(edge)
+    kept = set(sorted(part, key=lambda node: (-round(pulls[node], 9), _name(node)))[:LARGEST])
+    inner = [edge for edge in edges if _end(edge, "source") in kept and _end(edge, "target") in kept]
     references: Counter[UUID] = Counter()
     for edge in inner:
-        for kind, ident in (_end(edge, "source"), _end(edge, "target")):
-            references[ident] += edge["co_reference_count"] if kind == "memory" else 0
-    members = {node: row for node, row in nodes.items() if _name(node) in kept}
-    by_kind = {
-        wanted: tuple(sorted(ident for kind, ident in members if kind == wanted)) for wanted in ("memory", "entity")
-    }
-    domains = {
-        wanted: frozenset(row["domain"] for (kind, _), row in members.items() if kind == wanted)
-        for wanted in ("memory", "entity")
-    }
+        for _, ident in (_end(edge, "source"), _end(edge, "target")):
+            references[ident] += edge["co_reference_count"]
+    memories, entities = (sorted(node for node in kept if node[0] == kind) for kind in ("memory", "entity"))
     return Community(
         audience,
-        by_kind["memory"],
-        by_kind["entity"],
-        dict(references),
+        tuple(ident for _, ident in memories),
+        tuple(ident for _, ident in entities),
+        references,
         round(sum(map(_weight, inner)) / len(inner), 6) if inner else 0.0,
-        domains["memory"],
-        domains["entity"],
+        frozenset(nodes[node]["domain"] for node in memories),
+        frozenset(nodes[node]["domain"] for node in entities),
     )
-
-
-def _within(edges: Sequence[Row], names: Collection[str]) -> list[Row]:
-    return [edge for edge in edges if all(_name(_end(edge, side)) in names for side in ("source", "target"))]
 
 
 def _weight(edge: Row) -> float:

@@ -19,7 +19,7 @@ from memory_os.errors import ConflictError
 from memory_os.outbox.events import NewEvent
 from memory_os.storage.database import Transaction
 
-BATCH: Final = 50
+BATCH: Final = 100
 """Candidates of one batch, each of `LARGEST` members at most."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import combinations
 from typing import Any
 from uuid import UUID
@@ -12,12 +14,8 @@ from tests.fixtures.worker import drain
 from tests.integration.cycles.conftest import DAY, NOW, Cycling
 from tests.integration.erasure.searching import in_graph, places_with
 
-from memory_os.cycles.candidates import (
-    CandidateFilter,
-    InsightService,
-    get_candidate,
-    list_candidates,
-)
+from memory_os.cycles import forming, gathering
+from memory_os.cycles.candidates import CandidateFilter, InsightService, get_candidate, list_candidates
 from memory_os.cycles.insight_model import Acceptance, AcceptedInsight, InsightCandidate, Rejection
 from memory_os.domain.cycles.insights import HOLDING, RECURS
 from memory_os.domain.principal import Principal
@@ -425,14 +423,14 @@ async def test_undo_takes_back_what_nobody_decided(cycling: Cycling) -> None:
         await cycling.undo_one(action["id"])
 
 
-async def canaries(cycling: Cycling) -> tuple[list[str], dict[str, Any]]:
+async def canaries(cycling: Cycling, moment: datetime = NOW) -> tuple[list[str], dict[str, Any]]:
     """A canary in the first of five memories, and so in their candidate."""
     first = await cycling.memory(f"The {CANARY} sings.", "Reference", title=f"On {CANARY}", confidence=1.0)
     ids = [first, *await memories(cycling, 4)]
     for ident in ids[1:]:
         cycling.put("memories", ident, confidence=0.5)
     await tie(cycling, ids, STRONG)
-    await cycling.run("monthly")
+    await cycling.run("monthly", moment)
     (candidate,) = candidates(cycling)
     assert CANARY in candidate["text"]
     return ids, candidate
@@ -522,3 +520,116 @@ async def test_own_words_stay_when_a_member_goes(cycling: Cycling) -> None:
 async def test_the_database_knows_which_memories_hold(cycling: Cycling) -> None:
     (row,) = cycling.rows("SELECT prosrc FROM pg_proc WHERE proname = 'insights_of_changed'")
     assert f"NOT IN ({', '.join(repr(status) for status in HOLDING)})" in row["prosrc"]
+
+
+async def test_a_run_goes_on_where_it_stood(cycling: Cycling, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One candidate a batch: what a batch has made does not change what the next ones are."""
+    monkeypatch.setattr(forming, "BATCH", 1)
+    groups = [await memories(cycling, 5, label) for label in ("Reference", "Resource", "Skill")]
+    for group in groups:
+        await tie(cycling, group, STRONG)
+    trial = await cycling.run("monthly", dry_run=True)
+    run = await cycling.run("monthly")
+    assert cycling.actions(run) == cycling.actions(trial)
+    assert sorted(one["members"] for one in candidates(cycling)) == sorted(map(sorted, groups))
+
+
+async def test_a_large_community_is_proposed_by_what_is_tied_most_closely(
+    cycling: Cycling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "LARGEST", 5)
+    ids = await memories(cycling, 7)
+    await tie(cycling, ids[:5], {**STRONG, "co_reference_count": 12})
+    for loose in ids[5:]:
+        for one in ids[:5]:
+            cycling.put("edges", await cycling.edge(loose, one), **STRONG)
+    await cycling.run("monthly")
+    assert [one["members"] for one in candidates(cycling)] == [sorted(ids[:5])]
+
+
+async def with_entity(cycling: Cycling) -> tuple[str, list[str]]:
+    """A declared entity that a candidate is made of, beside five memories."""
+    ids = await memories(cycling, 5)
+    await tie(cycling, ids, STRONG)
+    entity = str((await cycling.post("/v1/memory/entities", name="Kettle", entity_type="system"))["entity"]["id"])
+    for memory in ids:
+        made = await cycling.post("/v1/edges", type="ABOUT", **{"from": {"memory": memory}, "to": {"entity": entity}})
+        cycling.put("edges", str(made["edge"]["id"]), **STRONG)
+    return entity, ids
+
+
+@pytest.mark.parametrize("change", ["gone", "hidden"])
+@pytest.mark.parametrize("decided", ["open", "accepted"])
+async def test_without_an_entity_a_candidate_is_made_anew_and_an_insight_stays(
+    cycling: Cycling, change: str, decided: str
+) -> None:
+    entity, ids = await with_entity(cycling)
+    await cycling.run("monthly")
+    (candidate,) = candidates(cycling)
+    assert candidate["members"] == sorted([*ids, entity])
+    if decided == "accepted":
+        await accept(cycling, candidate["id"])
+    headers, path = cycling.tenant.headers("admin", user="ann"), f"/v1/memory/entities/{entity}"
+    if change == "gone":
+        answer = await cycling.client.delete(path, headers=headers)
+    else:
+        hidden = {"visibility": "restricted", "readers": {"users": ["ann"]}}
+        answer = await cycling.client.patch(path, json=hidden, headers=headers)
+    assert answer.is_success, answer.text
+    left = [one["members"] for one in candidates(cycling)]
+    assert left == ([sorted(ids)] if decided == "accepted" else [])
+    assert len(cycling.rows("SELECT id FROM memories WHERE label = 'Insight'")) == len(left)
+    await cycling.run("monthly", NOW + 31 * DAY)
+    assert [one["members"] for one in candidates(cycling)] == [sorted(ids)]
+
+
+async def test_names_that_not_all_readers_know_are_not_told(cycling: Cycling, worker: WorkerContext) -> None:
+    """What an entity of few is called is not in the words of a candidate of all: only what the memories say is."""
+    made = await cycling.client.post(
+        "/v1/memory/entities",
+        json={
+            "name": f"{CANARY} Holding",
+            "aliases": ["Kettle"],
+            "entity_type": "organization",
+            "visibility": "private",
+            "user_id": "ann",
+        },
+        headers=cycling.tenant.headers("admin", user="ann"),
+    )
+    assert made.is_success, made.text
+    ids = [await cycling.memory(f"Kettle number {number} boils.", "Reference") for number in range(5)]
+    await drain(worker)
+    await tie(cycling, ids, STRONG)
+    await cycling.run("monthly")
+    (candidate,) = candidates(cycling)
+    assert CANARY not in candidate["title"] + candidate["text"]
+
+
+async def test_an_older_run_does_not_take_back_what_a_later_one_made(cycling: Cycling) -> None:
+    ids, candidate = await schema(cycling)
+    (action,) = cycling.rows("SELECT id FROM cycle_actions")
+    await patch(cycling, ids[0], title="New")
+    await cycling.run("monthly", NOW + 31 * DAY)
+    assert [one["id"] for one in candidates(cycling)] == [candidate["id"]]
+    await cycling.undo_one(action["id"])
+    assert [one["id"] for one in candidates(cycling)] == [candidate["id"]]
+
+
+async def test_many_accept_at_once_and_one_is_heard(cycling: Cycling) -> None:
+    _, candidate = await schema(cycling)
+    outcomes = await asyncio.gather(*(accept(cycling, candidate["id"]) for _ in range(6)), return_exceptions=True)
+    assert sum(isinstance(one, AcceptedInsight) for one in outcomes) == 1
+    assert sum(isinstance(one, ConflictError) for one in outcomes) == 5
+    assert len(cycling.rows("SELECT id FROM memories WHERE label = 'Insight'")) == 1
+
+
+async def test_accepting_and_deleting_at_once_leave_no_derived_words(cycling: Cycling) -> None:
+    for month in range(4):
+        ids, candidate = await canaries(cycling, NOW + month * 31 * DAY)
+        accepted, _ = await asyncio.gather(
+            accept(cycling, candidate["id"]), delete(cycling, ids[0]), return_exceptions=True
+        )
+        assert isinstance(accepted, AcceptedInsight | NotFoundError), accepted
+        assert places_with(cycling.urls, CANARY) == {}
+        for ident in ids[1:]:
+            await delete(cycling, ident)
