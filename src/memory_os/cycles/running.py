@@ -20,7 +20,7 @@ from memory_os.domain.cycles.rules import SERVICE_ROLE, Rule, rules_of
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
 from memory_os.outbox.events import Outbox
-from memory_os.storage.database import Database, Scope, Transaction, is_connection_loss
+from memory_os.storage.database import Database, Scope, Transaction
 
 PAUSES_S: Final = (30.0, 120.0, 600.0, 1800.0)
 """Seconds before a batch that failed is tried again, by how often it has failed in a row; then the run has failed."""
@@ -54,14 +54,15 @@ class Progress:
 async def attempt(database: Database, scope: Scope, outbox: Outbox, run_id: UUID) -> Progress | None:
     """Make the next batch of a run in a transaction of its own; see `advance`.
 
+    What looks like a lost connection counts as a fault of the batch wherever that can be noted: one that the database
+    ends each time must not be made for ever. Without a database, the error is that of noting it.
+
     Raises:
         BatchFailedError: If it could not be made; it is noted on the run.
     """
     try:
         return await database.run(scope, lambda tx: advance(tx, outbox, run_id))
     except Exception as error:
-        if is_connection_loss(error):
-            raise  # nothing is wrong with the run, and nothing could be noted
         told = _describe(error)
         patience = {"most": len(PAUSES_S) + 1, "pauses": list(PAUSES_S)}
         given = {"tenant_id": scope.tenant_id, "run_id": run_id, "error": told, **patience}

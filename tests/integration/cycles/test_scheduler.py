@@ -8,12 +8,15 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 from tests.fixtures.service import TenantFactory, TestTenant
 from tests.integration.cycles.conftest import DAY, Cycling
 
-from memory_os.cycles.running import PAUSES_S, _note
+from memory_os.cycles.running import PAUSES_S, _note, attempt
 from memory_os.cycles.works import WORKS
 from memory_os.domain.cycles.rules import RULES
+from memory_os.storage.database import Database
 from memory_os_workers import cycler, process
 from memory_os_workers.context import WorkerContext
 
@@ -178,6 +181,34 @@ async def test_a_tenant_whose_rows_can_not_be_read_keeps_nobody_else(
     await cycler.look(worker, START)
     assert runs(cycling) == []
     assert [run[2] for run in runs(cycling, other.tenant_id)] == ["done"] * 3
+
+
+async def test_a_batch_that_the_database_ends_is_not_made_for_ever(
+    cycling: Cycling, worker: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def freeze(tx: Any, *_: Any) -> None:
+        (row,) = await tx.rows(text("SELECT pg_backend_pid() AS pid"))
+        cycling.rows("SELECT pg_terminate_backend(%s)", row["pid"])
+        await tx.rows(text("SELECT 1"))
+
+    run = await cycling.enter("nightly", START)
+    with monkeypatch.context() as patched:
+        patched.setattr("memory_os.cycles.running._note", freeze)
+        await cycler.look(worker, START)
+    (row,) = cycling.rows("SELECT status, attempts, error FROM cycle_runs WHERE id = %s", run)
+    assert (row["status"], row["attempts"]) == ("running", 1)
+    assert row["error"]
+    end_pause(cycling)
+    await cycler.look(worker, START)
+    assert {run[2] for run in runs(cycling)} == {"done"}
+
+
+async def test_without_a_database_the_run_is_left_as_it_is(cycling: Cycling) -> None:
+    run = await cycling.enter("nightly", START)
+    away = Database("postgresql://nobody@127.0.0.1:1/none", pool_size=1)
+    with pytest.raises(OperationalError):
+        await attempt(away, cycling.scope, cycling.outbox, run)
+    assert runs(cycling) == [("nightly", "2026-03-02", "waiting")]
 
 
 async def test_two_workers_make_each_change_once(cycling: Cycling, worker: WorkerContext) -> None:
