@@ -19,6 +19,8 @@ ASSETS = Path(__file__).parents[1] / "docs" / "assets"
 INK, PAPER = "#1b2a38", "#f7f9fb"
 COLOURS = {"default": "#2f6db3", "BM25": "#e08a3c", "MiniLM": "#8a9aa8", "aim": "#b3261e"}
 ARMS = {"all arms": "#2f6db3", "vector": "#8a63b8", "text": "#e08a3c", "graph": "#3c9a6a"}
+LIVES = {"with cycles": "#2f6db3", "without": "#8a9aa8"}
+MEANWHILE = {"without a cycle": "#8a9aa8", "meanwhile": "#2f6db3"}
 
 Json = dict[str, Any]
 
@@ -123,7 +125,41 @@ def growth(made: Json, name: str = "retrieval") -> Path:
     return ASSETS / f"{name}.svg"
 
 
-PLOTS: dict[str, Callable[[Json, str], Path]] = {"quality": quality, "retrieval": growth}
+def year(made: Json, name: str = "year") -> Path:
+    """What there was in a simulated year with its cycles, and in the same year without."""
+    with figure(name, 9, 3.6, columns=2) as both:
+        for axes, measure, title in zip(both, ("in force", "edges"), ("memories in force", "edges"), strict=True):
+            for life, colour in LIVES.items():
+                counts = made["lives"][life]["counts"]
+                axes.plot([one["day"] for one in counts], [one[measure] for one in counts], color=colour, label=life)
+            axes.set_ylim(bottom=0)
+            axes.set_title(title, fontsize=10)
+            axes.set_xlabel("day")
+        both[0].legend(frameon=False, fontsize=9)
+    return ASSETS / f"{name}.svg"
+
+
+def cycles(made: Json, name: str = "cycles") -> Path:
+    """What writes and questions take while a cycle runs, beside what they take otherwise."""
+    with figure(name, 9, 3.2, columns=2) as both:
+        for axes, kind, title in zip(both, ("write", "retrieve"), ("writes", "questions"), strict=True):
+            for offset, (when, colour) in enumerate(MEANWHILE.items()):
+                values = [one["mix"][when][kind]["p50_ms"] for one in made["cycles"].values()]
+                places = [place + (offset - 0.5) * 0.36 for place in range(len(values))]
+                axes.bar_label(axes.bar(places, values, width=0.34, color=colour, label=when), fmt="%.1f", fontsize=8)
+            axes.set_xticks(range(len(made["cycles"])), list(made["cycles"]))
+            axes.set_title(title, fontsize=10)
+            axes.set_ylabel("median, ms")
+        both[0].legend(frameon=False, fontsize=9)
+    return ASSETS / f"{name}.svg"
+
+
+PLOTS: dict[str, Callable[[Json, str], Path]] = {
+    "quality": quality,
+    "retrieval": growth,
+    "year": year,
+    "cycles": cycles,
+}
 """What draws the figures of which benchmark."""
 
 
