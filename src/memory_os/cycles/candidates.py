@@ -9,20 +9,22 @@ from typing import Any, Final
 from uuid import UUID
 
 from msgspec import structs
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Select, func, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from memory_os.admin.audit import record
 from memory_os.cycles.insight_model import Acceptance, AcceptedInsight, InsightCandidate, Rejection
 from memory_os.domain.cycles.insights import ORIGIN, CandidateStatus
+from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
 from memory_os.errors import ConflictError, NotFoundError
-from memory_os.memories.model import DraftEdge, Memory, MemoryDraft, NodeAddress, Readers
+from memory_os.memories.model import Candidate, DraftEdge, Memory, MemoryDraft, NodeAddress, Readers
 from memory_os.memories.reading import existing_memories
+from memory_os.memories.reviewing import KINDS
 from memory_os.memories.service import MemoryService
 from memory_os.memories.states import lock_memories
 from memory_os.memories.writing import Prepared, embedded_text
-from memory_os.storage import cycle_tables
+from memory_os.storage import cycle_tables, tables
 from memory_os.storage.database import Transaction
 from memory_os.storage.pages import Page, cut, encode_cursor, newest_first
 
@@ -135,7 +137,9 @@ class InsightService:
         self.memories.check(structs.replace(draft, visibility=None, readers=None), principal)
         owner = replace(principal, user_id=candidate.user_id)
         vector = prepared.vector_of(embedded_text(title, text))
+        near = (await self.memories.ask_gate(tx, owner, draft, vector)).candidates
         stored = await self.memories.store(tx, owner, draft, vector, request_id)
+        await _keep_apart(tx, principal, stored.memory.id, [one for one in near if one.id in known])
         await _decide(tx, principal, candidate_id, "accepted", memory_id=stored.memory.id)
         detail = {"memory_id": stored.memory.id, "edited": (title, text) != (candidate.title, candidate.text)}
         await record(tx, principal, "insight.accept", "insight", candidate_id, detail, request_id)
@@ -188,6 +192,31 @@ async def _decide(
         .where(_TABLE.c.tenant_id == tx.tenant_id, _TABLE.c.id == candidate_id)
         .values(**values, decided_at=func.now(), decided_by=principal.user_id or principal.role)
     )
+
+
+async def _keep_apart(tx: Transaction, principal: Principal, insight: UUID, near: Sequence[Candidate]) -> None:
+    """Note that an Insight and a member of it that says the same are two: it is accepted beside it, and must not merge.
+
+    An Insight of one Behavior has its very words; without this it would be gone the next night.
+    """
+    decided = {"status": "kept", "decided_at": func.now(), "decided_by": principal.user_id or principal.role}
+    rows = [
+        {
+            "tenant_id": tx.tenant_id,
+            "id": new_id(),
+            "memory_id": insight,
+            "other_id": one.id,
+            "kind": KINDS.get(one.verdict, "duplicate"),
+            "similarity": one.similarity,
+            "tier": one.tier,
+            "rule": one.rule,
+            "guard": one.guard,
+            **decided,
+        }
+        for one in near
+    ]
+    if rows:
+        await tx.run(insert(tables.memory_reviews).values(rows))
 
 
 def _edges(members: Sequence[NodeAddress], known: dict[UUID, Memory]) -> list[DraftEdge]:

@@ -193,6 +193,10 @@ async def test_accepting_a_behavior_lets_it_evolve(cycling: Cycling) -> None:
     ]
     await cycling.run("monthly", NOW + 31 * DAY)
     assert len(candidates(cycling)) == 1
+    await cycling.run("nightly", NOW + 32 * DAY)  # the two say the same: that does not make them one
+    assert cycling.rows("SELECT DISTINCT status FROM memories") == [{"status": "active"}]
+    again = await cycling.post("/v1/memories", text="Ann walks to work.", label="Behavior")
+    assert (again["outcome"], again["memory"]["id"]) == ("merged", first)
 
 
 async def test_readers_are_never_mixed(cycling: Cycling) -> None:
