@@ -112,7 +112,7 @@ async def _make_run(settings: Settings, request: RunRequest, tenant: str, tell: 
                 await _follow(making, run_id)
                 fault = None
             except BatchFailedError as error:
-                fault = str(error)
+                fault = f"{type(error.__cause__).__name__} ({error.__cause__})"
         run = await making.read(run_id)
     except Exception as error:
         if is_connection_loss(error):

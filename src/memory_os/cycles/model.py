@@ -45,7 +45,7 @@ class CycleRun(Struct):
         status: `waiting`, `running`, `done`, `failed`, or `undone` when nothing of it stands any more.
         rule: Where it stands, or what it did last.
         counts: By rule, how many changes were made, or would be.
-        error: What stopped the last batch, where one failed.
+        error: What kind of error stopped the last batch, where one failed; its words may quote a record.
         attempts: How often in a row a batch has failed; after five times the run has.
         retry_at: When it is tried again after that.
         role: Whose token asked for it; `cycle` is the schedule, `root` the command line.

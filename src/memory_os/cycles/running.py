@@ -6,12 +6,15 @@ and comes to the same end.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
 import msgspec
+from psycopg import Error as PostgresError
 from sqlalchemy.exc import DBAPIError
 
 from memory_os.cycles.planning import Made, Planned, Run
@@ -19,6 +22,7 @@ from memory_os.cycles.works import WORKS
 from memory_os.domain.cycles.rules import SERVICE_ROLE, Rule, rules_of
 from memory_os.domain.ids import new_id
 from memory_os.domain.principal import Principal
+from memory_os.errors import MemoryOSError
 from memory_os.outbox.events import Outbox
 from memory_os.storage.database import Database, Scope, Transaction
 
@@ -73,10 +77,17 @@ async def attempt(database: Database, scope: Scope, outbox: Outbox, run_id: UUID
 
 
 def _describe(error: Exception) -> str:
-    """An error as a run's row keeps it: of one of the database's the first line alone, since the others quote rows."""
+    """An error as a run's row tells it: of what kind, and where. Its own words may quote a record; the log has them."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    first = next(iter(str(cause).replace("\x00", "").splitlines()), "")
-    return f"{type(cause).__name__}: {first}"[:_ERROR_CHARS]
+    name = type(cause).__name__
+    if isinstance(cause, MemoryOSError):
+        return f"{name}: {cause.detail}"[:_ERROR_CHARS]
+    if isinstance(cause, PostgresError) and cause.sqlstate is not None:
+        at = f" at {cause.diag.constraint_name}" if cause.diag.constraint_name else ""
+        return f"{name} ({cause.sqlstate}){at}"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" in {frames[-1].name}, {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{name}{place}"[:_ERROR_CHARS]
 
 
 async def advance(tx: Transaction, outbox: Outbox, run_id: UUID | None = None) -> Progress | None:

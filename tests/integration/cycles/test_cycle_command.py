@@ -99,7 +99,7 @@ async def test_a_run_that_stops_keeps_its_place(cycling: Cycling, make: Make, mo
             patched.setattr("memory_os.cycles.running._note", fail)
             code, lines = await make()
         assert code == STOPPED
-        assert lines[-1].startswith("stopped by ValueError: no such luck")
+        assert lines[-1].startswith("stopped by ValueError (no such luck)")
         (run,) = runs(cycling)
         assert (run["attempts"], run["status"]) == (attempt, "failed" if attempt == 5 else "running")
     code, lines = await make()

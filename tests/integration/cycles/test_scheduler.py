@@ -143,7 +143,8 @@ async def test_a_batch_that_fails_is_tried_again_and_others_go_on(
         "SELECT attempts, error, rule FROM cycle_runs WHERE tenant_id = %s AND cycle = 'nightly'",
         cycling.tenant.tenant_id,
     )
-    assert row == {"attempts": 2, "error": "ValueError: no such luck", "rule": None}
+    assert (row["attempts"], row["rule"]) == (2, None)
+    assert row["error"].startswith("ValueError in fail, test_scheduler.py:")  # its words may quote a record
     await cycler.look(worker, START)
     assert {run[2] for run in runs(cycling)} == {"done"}
     (row,) = cycling.rows(
@@ -197,7 +198,7 @@ async def test_a_batch_that_the_database_ends_is_not_made_for_ever(
         await cycler.look(worker, START)
     (row,) = cycling.rows("SELECT status, attempts, error FROM cycle_runs WHERE id = %s", run)
     assert (row["status"], row["attempts"]) == ("running", 1)
-    assert row["error"]
+    assert row["error"] == "AdminShutdown (57P01)"
     end_pause(cycling)
     await cycler.look(worker, START)
     assert {run[2] for run in runs(cycling)} == {"done"}
