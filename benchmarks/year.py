@@ -20,6 +20,7 @@ from uuid import UUID
 import httpx
 import plots
 import psycopg
+from cycles_tables import lives_table
 from stack import Stores, add_tenants, add_token, parser, report, stores
 from year.checking import check, check_loop, check_recall, recall
 from year.clock import Clock
@@ -137,7 +138,7 @@ def main() -> None:
     report(given.name, {"seed": given.seed, "notes": given.notes, "embedder": given.embedder, **made})
     for rule in made["rules_absent"]:
         print(f"NOTE: the rule {rule} is absent, and what it does was not checked")
-    print("\n".join(lines))
+    print("\n".join([*lines, "", *lives_table(made)]))
     print(f"plot: {plots.draw('year', made, given.name)}")
     if made["failed"]:
         raise SystemExit(f"does not hold: {', '.join(made['failed'])}")
