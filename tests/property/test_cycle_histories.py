@@ -6,7 +6,6 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from types import MappingProxyType
 from typing import Any, Final
 from unittest.mock import patch
 from uuid import UUID
@@ -23,7 +22,7 @@ from memory_os.cycles import dropping, extracting, fading, running, setting_asid
 from memory_os.cycles.planning import Undoing
 from memory_os.cycles.running import Progress, advance
 from memory_os.cycles.undoing import LAST, undo_some
-from memory_os.cycles.works import WORKS
+from memory_os.domain.cycles.rules import Rule, rules_of
 from memory_os.domain.edge_types import EDGE_TYPES
 from memory_os.domain.ids import new_id
 from memory_os.domain.labels import LABELS
@@ -158,14 +157,17 @@ class World(Filler):
         self.stage.run(self.stage.backend.drop(self.tenant))
 
 
+def _forgetting_of(cycle: str) -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules_of(cycle) if rule.name in FORGETTING)
+
+
 @contextmanager
 def small_batches() -> Iterator[None]:
     """The forgetting rules alone, two changes at a time."""
     with ExitStack() as stack:
         for module in (dropping, extracting, fading, setting_aside, staling, undoing):
             stack.enter_context(patch.object(module, "BATCH", 2))
-        forgetting = MappingProxyType({name: work for name, work in WORKS.items() if name in FORGETTING})
-        stack.enter_context(patch.object(running, "WORKS", forgetting))
+        stack.enter_context(patch.object(running, "rules_of", _forgetting_of))
         yield
 
 

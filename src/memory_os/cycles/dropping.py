@@ -24,7 +24,6 @@ _FIRST: Final = UUID(int=0)
 async def _plan(tx: Transaction, run: Run, cursor: Cursor | None) -> Plan:
     after = cursor["after"] if cursor else _FIRST
     given = {"tenant_id": tx.tenant_id, "after": after, "moment": run.moment, "batch": BATCH}
-    await tx.hot("beside_erasures", {"tenant_id": tx.tenant_id})  # a name is noted with the action
     rows = await tx.hot("unheld_entities", given)
     changes = [Planned("entity", row["id"], row["kept"], {"gone": True}) for row in rows]
     return Plan(changes, {"after": str(rows[-1]["id"])} if len(rows) == BATCH else None)

@@ -100,6 +100,7 @@ async def advance(tx: Transaction, outbox: Outbox, run_id: UUID | None = None) -
     if not rows:
         return None
     row = rows[0]
+    await tx.hot("beside_erasures", {"tenant_id": tx.tenant_id})  # actions name what is read here
     run = Run(row["id"], row["cycle"], row["moment"], Principal(tx.tenant_id, SERVICE_ROLE), outbox)
     rules = rules_of(run.cycle)
     at = next((place for place, rule in enumerate(rules) if rule.name == row["rule"]), 0)

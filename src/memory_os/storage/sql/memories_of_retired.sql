@@ -1,5 +1,6 @@
 -- The next active memories, by id, of some labels that refer to an entity whose time is over, and to no living one as
--- firmly; or which of certain ones those are. What is archived is out of everybody's sight at once, and nobody looks after it at night: in doubt it stays.
+-- firmly; or which of certain ones those are. What is archived is out of everybody's sight at once, and nobody looks after
+-- it at night: in doubt it stays.
 --
 -- A memory refers to an entity firmly where somebody said so: by a typed edge that leads from the memory to the entity, or
 -- by a link of the entity to it. It refers to it loosely where its text mentions a declared entity.
