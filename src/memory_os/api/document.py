@@ -154,6 +154,8 @@ def _problem_statuses(operation: Json) -> Iterator[int]:
         yield 404
     if ("header", "If-Match") in parameters:
         yield from (409, 412)
+    if str(operation.get("operationId")).startswith("undo"):  # something may have happened since
+        yield 409
     if ("header", "Idempotency-Key") in parameters:  # the body is read for it, where there should be none too
         yield from (409, 413)
 
