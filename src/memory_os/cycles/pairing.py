@@ -108,7 +108,7 @@ class Pairing:
         self._into[gone.id] = stays.id
         versions = {ident: self._memories[ident].version for ident in involved}
         grounds = Grounds(pair.similarity, tier, judgement.rule, judgement.guard)
-        self.changes.append(_planned(Merging(gone, stays, versions, grounds), involved - {gone.id, stays.id}))
+        self.changes.append(_planned(Merging(gone, stays, versions, grounds)))
 
     def _judge(self, one: UUID, other: UUID, similarity: float | None) -> tuple[Judgement, Tier]:
         """What the gate would have said of the younger when it came, had it been asked, and by which tier."""
@@ -155,7 +155,7 @@ async def similarities(
     return {(row["one"], row["other"]): row["similarity"] for row in rows}
 
 
-def _planned(merging: Merging, through: Collection[UUID]) -> Planned:
+def _planned(merging: Merging) -> Planned:
     gone, stays, grounds = merging.gone, merging.stays, merging.grounds
     before = {"status": gone.status, "other_status": stays.status, "updated_at": gone.updated_at}
     after = {
@@ -163,7 +163,6 @@ def _planned(merging: Merging, through: Collection[UUID]) -> Planned:
         "rule": grounds.rule,
         "tier": grounds.tier,
         "similarity": grounds.similarity,
-        "through": sorted(map(str, through)),
     }
     return Planned("memory", gone.id, before, after, other=stays.id, work=merging)
 

@@ -7,10 +7,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.fixtures.citing import Citer
 from tests.integration.cycles.conftest import DAY, NOW, Cycling
 
 from memory_os.cycles import merging_duplicates
 from memory_os.cycles.merging_duplicates import RULE
+from memory_os.storage.checks import current_model
+from memory_os_workers import indexer
 
 pytestmark = pytest.mark.anyio
 
@@ -126,8 +129,8 @@ async def test_several_that_say_the_same_one_by_one_end_as_one(cycling: Cycling)
     ids = [await store(cycling, text) for text in CHAIN]
     run = await cycling.run("nightly")
     assert merges(cycling, run) == {ids[1]: ids[0], ids[2]: ids[0]}
-    (last,) = (action for action in cycling.actions(run) if str(action["target_id"]) == ids[2])
-    assert last["after"]["through"] == [ids[1]]
+    rules = {str(action["target_id"]): action["after"]["rule"] for action in cycling.actions(run)}
+    assert rules == {ids[1]: "aligned_loosely", ids[2]: "aligned"}
 
 
 async def test_one_in_the_middle_brings_both_sides_together(cycling: Cycling) -> None:
@@ -313,3 +316,38 @@ async def test_one_action_is_taken_back_by_itself(cycling: Cycling) -> None:
     (action,) = cycling.rows("SELECT id FROM cycle_actions WHERE run_id = %s AND target_id = %s", run, ids[1])
     await cycling.undo_one(action["id"])
     assert live(cycling) == set(ids[:3])
+
+
+async def test_evidence_is_shared_and_taken_back(cycling: Cycling) -> None:
+    citer = Citer(cycling.client, cycling.tenant)
+    ids, sources = [], []
+    for text in SAME[:2]:
+        sources.append(await citer.source(text))
+        made = await citer.remember(text, {"source_id": sources[-1]})
+        ids.append(made["memory"]["id"])
+
+    def told_by() -> dict[str, set[str]]:
+        rows = cycling.rows("SELECT memory_id, source_id FROM evidence WHERE withdrawn_at IS NULL")
+        return {ident: {str(row["source_id"]) for row in rows if str(row["memory_id"]) == ident} for ident in ids}
+
+    before = told_by()
+    assert before == {ids[0]: {sources[0]}, ids[1]: {sources[1]}}
+    run = await cycling.run("nightly")
+    assert told_by()[ids[0]] == set(sources)
+    undone = await cycling.post(f"/v1/cycles/{run}/undo")
+    assert undone["kept"] == 0
+    assert told_by() == before
+
+
+async def test_an_index_of_vectors_finds_the_same(cycling: Cycling) -> None:
+    await night_of_many(cycling)
+    whole = merges(cycling, await cycling.run("nightly", dry_run=True))
+    few = {"vector_index_from": 3, "vector_index_tail": 3, "vector_index_memory_mb": 16}
+    cycling.worker.settings = cycling.worker.settings.model_copy(update=few)
+    async with cycling.worker.database.transaction(cycling.scope) as tx:
+        model = await current_model(tx)
+    assert model is not None
+    while await indexer.tend(cycling.worker, cycling.tenant.tenant_id, model):
+        pass
+    assert cycling.rows("SELECT count(*) FROM memory_embeddings WHERE indexed")[0]["count"] > len(whole)
+    assert merges(cycling, await cycling.run("nightly")) == whole
