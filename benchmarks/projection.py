@@ -68,15 +68,12 @@ def enqueue_all(on: Stores) -> None:
 
 def wait_for_drain(on: Stores, limit_s: float = 900) -> None:
     """Wait until no event waits and none is in hand; asks seldom, since asking costs Postgres time."""
-    deadline = time.monotonic() + limit_s
+    waiting = (
+        "SELECT 1 WHERE EXISTS (SELECT FROM outbox_events WHERE status = 'pending') "
+        "OR EXISTS (SELECT FROM outbox_events WHERE status = 'leased')"
+    )
     with psycopg.connect(on.owner_url, autocommit=True) as connection:
-        while connection.execute(
-            "SELECT 1 WHERE EXISTS (SELECT FROM outbox_events WHERE status = 'pending') "
-            "OR EXISTS (SELECT FROM outbox_events WHERE status = 'leased')"
-        ).fetchone():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"the queue was not drained in {limit_s} s")
-            time.sleep(0.1)
+        wait_until(lambda: connection.execute(waiting).fetchone() is None, limit_s, "an empty queue", every_s=0.1)
 
 
 @contextmanager

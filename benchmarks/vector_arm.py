@@ -101,7 +101,7 @@ async def compare(bench: Bench, tenant_id: UUID, questions: int, *, user: str | 
         found = {}
         for name, way in ways.items():
             started = time.perf_counter()
-            async with bench.app.transaction(scope) as tx:
+            async with bench.app.transaction(scope, plans="generic") as tx:  # as a retrieval does
                 found[name] = await way(tx, vector)
             if number >= 8:  # what comes before warms up: statements are prepared at their fifth use
                 times[name].append((time.perf_counter() - started) * 1000)

@@ -43,8 +43,7 @@ async def cite(tx: Transaction, refs: Iterable[Ref], believed_at: datetime | Non
     for ref in refs:
         if ref.type in ids:
             ids[ref.type].append(ref.id)
-    asked = ask_origins(tx, ids["memory"], ids["passage"], believed_at)
-    return origins_of(await tx.hot(*asked)) if asked else Origins({}, {})
+    return origins_of((await tx.together(ask_origins(tx, ids["memory"], ids["passage"], believed_at)))[0])
 
 
 def ask_origins(

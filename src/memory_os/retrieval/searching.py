@@ -20,7 +20,7 @@ from memory_os.retrieval.model import ArmName, RetrievalRequest
 from memory_os.retrieval.timing import Timings
 from memory_os.retrieval.vectors import search_vectors
 from memory_os.retrieval.weighing import Asked
-from memory_os.retrieval.words import Words, ask_words, find_words, words_of
+from memory_os.retrieval.words import ask_words, find_words, words_of
 from memory_os.storage.database import Database, Scope, Transaction
 
 log = structlog.get_logger(__name__)
@@ -91,8 +91,8 @@ class Searching:
         if position is not None:
             found.position = position_of(graph)
         if request.arms.text:
-            found.asked = replace(found.asked, words=words_of(words, weighed) if words else Words(""))
-        found.named = named_of(request.query, names) if named else ()
+            found.asked = replace(found.asked, words=words_of(words, weighed))
+        found.named = named_of(request.query, names)
 
     async def _search_vectors(
         self, scope: Scope, request: RetrievalRequest, window: Window, found: Found, timings: Timings
@@ -107,8 +107,6 @@ class Searching:
         identity = self._embedder.identity
         found.asked = replace(found.asked, identity=identity, vector=vector)
         with timings.part("vector"):
-            # To plan this search takes as long as to run it, and Postgres would do so each time: it takes all
-            # partitions of a kept plan for read, of which but one is.
             async with self._database.transaction(scope, plans="generic") as tx:
                 found.vector = await search_vectors(tx, identity, vector, window.searched)
 

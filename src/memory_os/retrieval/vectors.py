@@ -30,6 +30,9 @@ are of records in force."""
 _SLACK: Final = 0.01
 """Cosine by which half precision and the loose order of the index may err: they do by 0.001."""
 
+_BEYOND: Final = 1 - SIMILARITY_FLOOR + _SLACK
+"""Distance beyond which whatever the index gives is surely below the floor."""
+
 
 async def search_vectors(
     tx: Transaction, identity: EmbedderIdentity, vector: NDArray[np.float32], window: Window
@@ -37,6 +40,8 @@ async def search_vectors(
     """The nearest memories and passages with their cosine similarity, nearest first.
 
     What lies in the index of a large tenant is found approximately, everything else exactly; similarities are exact.
+    To be called in a transaction with generic plans: to plan this search takes as long as to run it, and Postgres would
+    do so each time, since it takes all partitions of a kept plan for read, of which but one is.
 
     Raises:
         ValueError: If the vector is not of the model's dimension; it must not reach the database.
@@ -74,7 +79,7 @@ def _is_enough(row: Mapping[str, Any]) -> bool:
     """
     if not row["there"] or row["shown"] >= ARM_LIMIT:
         return True
-    return bool(row["given"] and row["farthest"] > 1 - SIMILARITY_FLOOR + _SLACK)
+    return bool(row["given"] and row["farthest"] > _BEYOND)
 
 
 def _is_lost(row: Mapping[str, Any]) -> bool:
@@ -83,7 +88,7 @@ def _is_lost(row: Mapping[str, Any]) -> bool:
     A walk through it may end among what is far from the question and never meet the few that are near. Hardly any
     question is so.
     """
-    return bool(row["given"] and row["nearest"] > 1 - SIMILARITY_FLOOR + _SLACK)
+    return bool(row["given"] and row["nearest"] > _BEYOND)
 
 
 def _hits(rows: Sequence[Mapping[str, Any]]) -> dict[Ref, float]:

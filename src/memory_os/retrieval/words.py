@@ -64,7 +64,7 @@ class Words:
 async def weigh_words(tx: Transaction, query: str, window: Window) -> Words:
     """Read a question: its words, and how rare each of them is among what the reader may see; see `weigh_words.sql`."""
     asked = ask_words(tx, query, window)
-    return words_of(asked, await tx.hot(*asked)) if asked else Words("")
+    return words_of(asked, (await tx.together(asked))[0])
 
 
 def ask_words(tx: Transaction, query: str, window: Window) -> Query | None:
@@ -86,8 +86,10 @@ def ask_words(tx: Transaction, query: str, window: Window) -> Query | None:
     )
 
 
-def words_of(asked: Query, rows: Iterable[Mapping[str, Any]]) -> Words:
-    """The words of a question, as `ask_words` asked for them."""
+def words_of(asked: Query | None, rows: Iterable[Mapping[str, Any]]) -> Words:
+    """The words of a question, as `ask_words` asked for them; no words where it asked for none."""
+    if asked is None:
+        return Words("")
     text, readers = asked.parameters["text"], asked.parameters["readers"]
     pasts = tuple(past == str(True) for past in asked.parameters["pasts"])
     found = {row["lexeme"]: Frequency(row["lexeme"], row["records"], row["is_whole"]) for row in rows}

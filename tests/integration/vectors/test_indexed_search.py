@@ -137,15 +137,14 @@ async def test_what_hardly_any_record_answers_is_looked_for_in_all(
 async def test_the_index_is_not_walked_below_the_floor(
     world: VectorWorld, indexing: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    near = world.memories(spread(20, -5, 5))
-    world.memories(spread(80, 70, 76))  # just above the floor, so that the walk meets the others
-    world.memories(spread(300, 90, 270))
+    near = world.memories(spread(45, -5, 77))
+    # So many that the index is asked for fewer than it has, and so few that no walk ends before it has met the near ones.
+    world.memories(spread(70, 80, 270))
     await index(indexing, world)
     asked = count_statements(monkeypatch)
-    found = await world.search(0)
-    assert {ref.id for ref in found} >= set(near)
-    assert found == pytest.approx(await world.search_all(0))
-    assert asked == ["search_vectors", "search_all_vectors"], "one search, and the comparison"
+    assert {ref.id for ref in await world.search(0)} == set(near)
+    assert await world.search(0.1) == pytest.approx(await world.search_all(0.1))
+    assert asked == ["search_vectors", "search_vectors", "search_all_vectors"], "one search each, and the comparison"
 
 
 @pytest.mark.parametrize("turn", range(8))
