@@ -138,7 +138,7 @@ async def test_the_index_is_not_walked_below_the_floor(
     world: VectorWorld, indexing: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     near = world.memories(spread(45, -5, 77))
-    # So many that the index is asked for fewer than it has, and so few that no walk ends before it has met the near ones.
+    # More than the index is asked for, and so few that no walk ends before it has met the near ones.
     world.memories(spread(70, 80, 270))
     await index(indexing, world)
     asked = count_statements(monkeypatch)
